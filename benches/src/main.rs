@@ -1,0 +1,79 @@
+//! The benchmarks, run by hand: what a line costs from a real broker to a store, beside consumers
+//! that do nothing but consume, and what parsing alone costs. Method and figures:
+//! `docs/benchmarks.md`.
+//!
+//! The invariant: whatever is measured runs in a process of its own, started by this program from
+//! itself, so that its CPU time and memory are nobody else's. Next stop: `end_to_end.rs`.
+
+mod broker;
+mod bulk_store;
+mod child;
+mod consumer;
+mod end_to_end;
+mod http;
+mod load;
+mod object_store;
+mod parsing;
+mod report;
+mod row;
+mod source;
+mod tally;
+
+use anyhow::Result;
+use clap::{Parser, Subcommand};
+use std::process::ExitCode;
+
+#[derive(Parser)]
+#[command(name = "riverhog-benches", about = "The benchmarks: see docs/benchmarks.md")]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// From a real broker to stores that count, beside bare consumers
+    EndToEnd(end_to_end::Args),
+    /// The same with a backlog in 200 partitions and the default memory: peak RSS
+    Backlog(end_to_end::Args),
+    /// What one line costs from its bytes to its document, without Kafka and stores
+    Parsing(parsing::Args),
+    /// A child: consumes the topic and does nothing with it
+    #[command(hide = true)]
+    Consumer(consumer::Args),
+    /// A child: riverhog's own source alone, its batches thrown away
+    #[command(hide = true)]
+    Source(consumer::Args),
+    /// A child: takes `_bulk` requests and counts event ids
+    #[command(hide = true)]
+    BulkStore(tally::Args),
+    /// A child: takes S3 requests, keeps objects, counts event ids
+    #[command(hide = true)]
+    ObjectStore(tally::Args),
+}
+
+fn main() -> ExitCode {
+    // The measured process is riverhog's own command line, linked into this program.
+    if std::env::args().nth(1).as_deref() == Some("run") {
+        return riverhog::commands::main();
+    }
+    match run(Cli::parse().command) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            report::complain(&error);
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(command: Command) -> Result<()> {
+    match command {
+        Command::EndToEnd(args) => end_to_end::run(&args),
+        Command::Backlog(args) => end_to_end::run(&args.for_backlog()),
+        Command::Parsing(args) => parsing::run(&args),
+        Command::Consumer(args) => consumer::run(&args),
+        Command::Source(args) => source::run(&args),
+        Command::BulkStore(args) => bulk_store::run(args),
+        Command::ObjectStore(args) => object_store::run(args),
+    }
+}

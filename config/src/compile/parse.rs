@@ -1,0 +1,184 @@
+//! `[[parse]]` compiled. Invariant: an array of grok expressions becomes one rule each, next to
+//! each other and under one name, so "the first that matches" stays the plan's own order. Next:
+//! `checks.rs`.
+
+use super::{Compiler, Inside};
+use crate::diagnostic::Diagnostic;
+use crate::document::Text;
+use crate::sections::{Drafts, ParseDraft, TimeDraft};
+use crate::suggest;
+use riverhog_parsers::grok::{Grok, GrokOptions, PatternSet};
+use riverhog_parsers::time::{TimeFormatError, TimeParser};
+use riverhog_rules::{ParseRule, Stage, TimeRule};
+
+pub(super) fn compile(compiler: &Compiler<'_>, drafts: &Drafts) -> Vec<ParseRule> {
+    let mut rules = Vec::new();
+    for (index, draft) in drafts.parse.iter().enumerate() {
+        check_name(compiler, drafts, index);
+        rules.append(&mut compile_one(compiler, drafts, draft));
+    }
+    rules
+}
+
+fn check_name(compiler: &Compiler<'_>, drafts: &Drafts, index: usize) {
+    let Some(name) = &drafts.parse[index].name else { return };
+    let mut before = drafts.parse[..index].iter().filter_map(|it| it.name.as_ref());
+    if let Some(first) = before.find(|it| it.value == name.value) {
+        let message = format!("two parsers are named \"{}\"", name.shown());
+        let problem = Diagnostic::error(&name.place, message, "give each a name of its own");
+        compiler.context.report(problem.with_related(&first.place, "first here"));
+    }
+}
+
+fn compile_one(compiler: &Compiler<'_>, drafts: &Drafts, draft: &ParseDraft) -> Vec<ParseRule> {
+    let path = &draft.path;
+    let name = draft.name.as_ref().map(|text| text.value.clone()).unwrap_or_default();
+    let when = draft.when.as_ref();
+    let when = when.and_then(|it| compiler.condition(&format!("{path}.when"), it, Stage::Parse));
+    let field = draft.field.as_ref();
+    let field = field.and_then(|it| compiler.selector(&format!("{path}.field"), it, Stage::Parse));
+    let time = draft.time.as_ref();
+    let parsers_ok = time.is_none_or(|it| time_parser(compiler, drafts, path, it).is_some());
+    let options = GrokOptions {
+        set: PatternSet::Legacy,
+        definitions: draft.patterns.iter().map(|it| (it.0.clone(), it.2.value.clone())).collect(),
+        named_captures_only: true,
+        keep_empty_captures: false,
+    };
+    if !check_patterns(compiler, draft, &options) {
+        return Vec::new();
+    }
+    let groks: Vec<Option<Grok>> =
+        draft.groks.iter().map(|text| compile_grok(compiler, path, text, &options)).collect();
+    let Some(groks) = groks.into_iter().collect::<Option<Vec<Grok>>>() else { return Vec::new() };
+    check_time_field(compiler, path, time, &groks);
+    let rules = groks.into_iter().map(|grok| ParseRule {
+        name: name.clone(),
+        when: when.clone(),
+        field: field.clone(),
+        time: time
+            .filter(|_| parsers_ok)
+            .and_then(|time| time_rule(compiler, drafts, path, time, &grok)),
+        grok,
+    });
+    rules.collect()
+}
+
+/// Own patterns are compiled by themselves first, so that a problem is reported where it stands.
+fn check_patterns(compiler: &Compiler<'_>, draft: &ParseDraft, options: &GrokOptions) -> bool {
+    let mut fine = true;
+    for (name, place, text) in &draft.patterns {
+        let allowed = |it: char| it.is_ascii_alphanumeric() || it == '_';
+        if name.is_empty() || !name.chars().all(allowed) {
+            let message = format!("`{name}` cannot be the name of a pattern");
+            compiler.context.error(place, message, "use letters, digits and `_`");
+            fine = false;
+        } else {
+            let path = format!("{}.patterns.{name}", draft.path);
+            fine &= compile_grok(compiler, &path, text, options).is_some();
+        }
+    }
+    fine
+}
+
+fn compile_grok(
+    compiler: &Compiler<'_>,
+    path: &str,
+    text: &Text,
+    options: &GrokOptions,
+) -> Option<Grok> {
+    match Grok::compile(&text.value, options) {
+        Ok(grok) => {
+            warn_of_open_brace(compiler, path, text);
+            Some(grok)
+        }
+        Err(error) => {
+            let inside = Inside { span: error.span, message: error.message, help: error.help };
+            let name =
+                if path.contains(".patterns.") { path.to_owned() } else { format!("{path}.grok") };
+            let fallback = "a field is `%{PATTERN:name}`; escape what is meant literally with `\\`";
+            compiler.report(&name, text, inside, fallback);
+            None
+        }
+    }
+}
+
+/// Grok takes an open `%{` as it stands, which is hardly what was meant.
+fn warn_of_open_brace(compiler: &Compiler<'_>, path: &str, text: &Text) {
+    let value = &text.value;
+    for (at, _) in value.match_indices("%{") {
+        let rest = &value[at + 2..];
+        let end = rest.find("%{").unwrap_or(rest.len());
+        if !rest[..end].contains('}') {
+            let place = text.place_of(at..at + 2 + end);
+            let message = format!("`{path}.grok`: `%{{` is never closed and stands for itself");
+            let help = "close it with `}`, or write `%\\{` where it is meant";
+            compiler.context.warn(&place, message, help);
+        }
+    }
+}
+
+fn check_time_field(compiler: &Compiler<'_>, path: &str, time: Option<&TimeDraft>, groks: &[Grok]) {
+    let Some(field) = time.and_then(|time| time.field.as_ref()) else { return };
+    let known: Vec<&str> =
+        groks.iter().flat_map(Grok::fields).map(|field| field.name.as_str()).collect();
+    if known.is_empty() && groks.is_empty() || known.contains(&field.value.as_str()) {
+        return;
+    }
+    let message = format!("`{path}.grok` has no field \"{}\"", field.shown());
+    let help = if field.is_secret() {
+        format!("its fields are {}", suggest::list(&known))
+    } else {
+        suggest::help(&field.value, &known, "field")
+    };
+    compiler.context.error(&field.place, message, help);
+}
+
+/// The time rule of one grok expression; none where it has no such field.
+fn time_rule(
+    compiler: &Compiler<'_>,
+    drafts: &Drafts,
+    path: &str,
+    time: &TimeDraft,
+    grok: &Grok,
+) -> Option<TimeRule> {
+    let field = time.field.as_ref()?.value.clone();
+    if !grok.fields().iter().any(|known| known.name == field) {
+        return None;
+    }
+    Some(TimeRule { field, parser: time_parser(compiler, drafts, path, time)? })
+}
+
+fn time_parser(
+    compiler: &Compiler<'_>,
+    drafts: &Drafts,
+    path: &str,
+    time: &TimeDraft,
+) -> Option<TimeParser> {
+    let formats: Vec<&str> = time.formats.iter().map(|text| text.value.as_str()).collect();
+    let zone = time.zone.as_ref().or(drafts.time.zone.as_ref());
+    let zone_text = zone.map_or("UTC", |text| text.value.as_str());
+    match TimeParser::compile(&formats, zone_text) {
+        Ok(parser) => Some(parser),
+        Err(error) => {
+            report_time(compiler, path, time, error);
+            None
+        }
+    }
+}
+
+fn report_time(compiler: &Compiler<'_>, path: &str, time: &TimeDraft, error: TimeFormatError) {
+    let (name, text, span, fallback) = if let Some(text) = time.formats.get(error.format) {
+        let start = text.value.floor_char_boundary(error.position);
+        let width = text.value[start..].chars().next().map_or(0, char::len_utf8);
+        let fallback = "formats look like `ISO8601`, `UNIX_MS` or `yyyy-MM-dd HH:mm:ss,SSS`";
+        (format!("{path}.time.formats"), text, start..start + width, fallback)
+    } else {
+        // A wrong zone of `[time]` has been reported there.
+        let Some(text) = &time.zone else { return };
+        let fallback = "write an IANA name such as `Asia/Shanghai`, or `+08:00`";
+        (format!("{path}.time.zone"), text, 0..text.value.len(), fallback)
+    };
+    let inside = Inside { span, message: error.message, help: error.help };
+    compiler.report(&name, text, inside, fallback);
+}

@@ -1,0 +1,48 @@
+//! Settings of the process: the top of the file and `[http]`. Next: `sources.rs`.
+
+use super::{Kind, Section, Setting, word};
+
+/// Settings that stand above the first section.
+pub(crate) static ROOT: Section = Section {
+    title: "the top of the file",
+    doc: "These stand above the first section.",
+    settings: &[
+        Setting::new(
+            "memory",
+            Kind::Bytes { min: 32 << 20, max: 1 << 40 },
+            "What everything held in memory may add up to: prefetched records, batches in work, \
+             requests in flight, open objects, known event ids.",
+        )
+        .default("256MiB"),
+        Setting::new(
+            "unparsed",
+            Kind::Choice(&[
+                word("keep", "it is an event all the same: `content` is the line, tag `_unparsed`"),
+                word("dead_letter", "it becomes a dead letter"),
+                word("drop", "it is dropped and counted"),
+            ]),
+            "What becomes of a line that no parser accepts.",
+        )
+        .default("keep"),
+        Setting::new(
+            "stop_deadline",
+            Kind::Duration { min: 0, max: 3_600_000 },
+            "What a stop may take. What is not settled by then is read again at the next start.",
+        )
+        .default("25s"),
+    ],
+    example: "memory   = \"256MiB\"\nunparsed = \"keep\"\n",
+};
+
+/// `[http]`
+pub(crate) static HTTP: Section = Section {
+    title: "`[http]`",
+    doc: "`/metrics` for Prometheus, `/health/live`, `/health/ready`.",
+    settings: &[Setting::new(
+        "listen",
+        Kind::Text,
+        "Address and port to listen on. Anything but loopback can be reached by others.",
+    )
+    .default("127.0.0.1:9600")],
+    example: "[http]\nlisten = \"127.0.0.1:9600\"\n",
+};

@@ -1,0 +1,178 @@
+//! `[[parse]]`, `[time]`, `[hosts]`, `[labels]`, `[[route]]`, `[[tests]]`. Next: `sinks.rs`.
+
+use super::{Kind, Section, Setting};
+
+/// `[[parse]]`
+pub(crate) static PARSE: Section = Section {
+    title: "`[[parse]]`",
+    doc: "",
+    settings: &[
+        Setting::new("name", Kind::Text, "Its name, in metrics and messages.").required(),
+        Setting::new(
+            "grok",
+            Kind::Grok,
+            "A grok expression, or an array of them of which the first that matches wins. Write \
+             it as a literal string ('…'), so that backslashes stay what they are.",
+        )
+        .required(),
+        Setting::new(
+            "patterns",
+            Kind::TextMap,
+            "Patterns of your own for `%{NAME}`: a table of names and regular expressions.",
+        ),
+        Setting::new("time", Kind::Section(&PARSE_TIME), "Where the line says when it was."),
+        Setting::new(
+            "when",
+            Kind::Condition,
+            "Only lines for which this holds are tried. It may ask what the record says (topic, \
+             key, headers, envelope, host, labels) and for the raw line, `message`.",
+        )
+        .absent("every line"),
+        Setting::new(
+            "field",
+            Kind::Text,
+            "What is parsed in place of the line, such as `envelope.log.message`.",
+        )
+        .absent("the line"),
+        Setting::new("as", Kind::Later("write the format with `grok`"), "A built-in format."),
+    ],
+    example: "[[parse]]\n\
+              name = \"swift\"\n\
+              grok = '%{TIMESTAMP_ISO8601:log_time} %{LOGLEVEL:level} %{NOTSPACE:component}: \
+              %{GREEDYDATA:content}'\n\
+              time = { field = \"log_time\", formats = [\"ISO8601\"], zone = \"Asia/Shanghai\" }\n",
+};
+
+/// `time = { … }` in `[[parse]]`
+pub(crate) static PARSE_TIME: Section = Section {
+    title: "`time` in `[[parse]]`",
+    doc: "",
+    settings: &[
+        Setting::new("field", Kind::Text, "The field of the grok expression that holds the time.")
+            .required(),
+        Setting::new(
+            "formats",
+            Kind::Texts,
+            "Formats, tried in order: `ISO8601`, `UNIX`, `UNIX_MS`, or letters such as \
+             `yyyy-MM-dd HH:mm:ss,SSS`.",
+        )
+        .default("ISO8601"),
+        Setting::new(
+            "zone",
+            Kind::Text,
+            "The zone of times that name none: an IANA name or an offset such as `+08:00`.",
+        )
+        .absent("`zone` of `[time]`"),
+    ],
+    example: "",
+};
+
+/// `[time]`
+pub(crate) static TIME: Section = Section {
+    title: "`[time]`",
+    doc: "",
+    settings: &[
+        Setting::new(
+            "zone",
+            Kind::Text,
+            "The zone of dates in index and prefix templates, and of times in lines that name \
+             none: an IANA name or an offset such as `+08:00`.",
+        )
+        .default("UTC"),
+        Setting::new(
+            "skew_max",
+            Kind::Duration { min: 0, max: 3650 * 86_400_000 },
+            "A date in a template comes from the event's time while that is this close to the \
+             record's, else from the record's: a line that says 1970 opens no index.",
+        )
+        .default("48h"),
+    ],
+    example: "[time]\nzone = \"Asia/Shanghai\"\n",
+};
+
+/// `[hosts]`
+pub(crate) static HOSTS: Section = Section {
+    title: "`[hosts]`",
+    doc: "",
+    settings: &[
+        Setting::new(
+            "from",
+            Kind::Texts,
+            "Where the host's name may be found; the first candidate that is present wins.",
+        )
+        .default("header.host, envelope.host"),
+        Setting::new(
+            "table",
+            Kind::Path,
+            "What is known about each host: CSV with a header line whose first column is `host`, \
+             or JSON lines (`.jsonl`, `.ndjson`) of objects with `host`. The other columns become \
+             `host.<column>` of its events.",
+        ),
+    ],
+    example: "[hosts]\n\
+              from  = [\"header.host\", \"envelope.host\", \"key\"]\n\
+              table = \"hosts.csv\"\n",
+};
+
+/// `[labels]`
+pub(crate) static LABEL: Section = Section {
+    title: "a label",
+    doc: "",
+    settings: &[
+        Setting::new(
+            "from",
+            Kind::Texts,
+            "Where the value may be found; the first candidate that is present and not empty wins: \
+             `header.NAME`, `key`, `topic`, `envelope.PATH`, `fields.NAME` (a parsed \
+             field, else the envelope's `fields`), `host.COLUMN`, or any other dotted path of the \
+             envelope, such as `kubernetes.labels.job`.",
+        )
+        .required(),
+        Setting::new("default", Kind::Text, "The value where no candidate is present.")
+            .absent("the label is absent"),
+    ],
+    example: "[labels]\n\
+              task = { from = [\"header.task\", \"fields.task\"], default = \"unassigned\" }\n",
+};
+
+/// `[[route]]`
+pub(crate) static ROUTE: Section = Section {
+    title: "`[[route]]`",
+    doc: "",
+    settings: &[
+        Setting::new("name", Kind::Text, "Its name, in metrics and messages."),
+        Setting::new(
+            "when",
+            Kind::Condition,
+            "Only events for which this holds. Values are compared with `==`, `!=`, `<`, `<=`, \
+             `>`, `>=`, `in [..]` and `=~` (a regular expression), joined with `and`, `or`, `not` \
+             and parentheses; an absent value compares false, `has(x)` asks for it.",
+        )
+        .absent("every event"),
+        Setting::new("sinks", Kind::Texts, "Names of `[sinks.NAME]`.").required(),
+    ],
+    example: "[[route]]\n\
+              when  = 'project == \"nlp\" and level >= \"warn\"'\n\
+              sinks = [\"search\", \"archive\"]\n",
+};
+
+/// `[[tests]]`
+pub(crate) static TEST: Section = Section {
+    title: "`[[tests]]`",
+    doc: "",
+    settings: &[
+        Setting::new("name", Kind::Text, "What is tested.").absent("the line, shortened"),
+        Setting::new("line", Kind::Text, "The line.").required().or_empty(),
+        Setting::new("key", Kind::Text, "The key of its record.").or_empty(),
+        Setting::new("headers", Kind::TextMap, "The headers of its record."),
+        Setting::new(
+            "expect",
+            Kind::Expectations,
+            "What must hold of the event: names as in conditions, and `sinks`, an array.",
+        )
+        .required(),
+    ],
+    example: "[[tests]]\n\
+              line   = '2026-03-12 10:23:45,123 ERROR swift.trainer: CUDA out of memory.'\n\
+              expect = { level = \"error\", sinks = [\"archive\"] }\n",
+};

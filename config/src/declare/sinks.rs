@@ -1,0 +1,257 @@
+//! `[sinks.NAME]` and `[dead_letter]`: where events go. Next: `mod.rs`, which puts all in order.
+
+use super::{Choice, Kind, Section, Setting, later, word};
+
+const HOUR_MS: u64 = 3_600_000;
+
+const AHEAD_MAX: Setting = Setting::new(
+    "ahead_max",
+    Kind::Duration { min: 60_000, max: 30 * 24 * HOUR_MS },
+    "While a destination of this sink halts, others go on until they are this much record time \
+     beyond its first waiting line.",
+)
+.default("1h");
+
+const HALT_ABOVE: Setting = Setting::new(
+    "halt_above",
+    Kind::Share,
+    "When more than this share of the sink's lines in 5 minutes is refused for one reason, the \
+     destination halts instead of filling the dead letters.",
+)
+.default("10%");
+
+const HALT_AFTER: Setting = Setting::new(
+    "halt_after",
+    Kind::Duration { min: 60_000, max: 30 * 24 * HOUR_MS },
+    "A halt that lasts longer sends the lines that wait for it to the dead letters.",
+)
+.absent("they wait until it is cured");
+
+const IN_FLIGHT_DOC: &str = "Requests in flight at most.";
+
+const TIMEOUT_DOC: &str = "A request without an answer is given up after this long, and retried.";
+
+const OBJECT_SETTING: Setting =
+    Setting::new("object", Kind::Section(&OBJECT), "When an object is closed.");
+
+const PREFIXES_MAX: Setting = Setting::new(
+    "prefixes_max",
+    Kind::Integer { min: 1, max: 1_000_000 },
+    "Chains (prefix, topic, partition) open at once at most; beyond it the one longest untouched \
+     is closed early, with an alarm.",
+)
+.default("2000");
+
+const RECORDS: Setting = Setting::new(
+    "records",
+    Kind::Choice(&[
+        word("events", "documents, as sinks for search get them"),
+        later("raw", "use `events`; its `message` is the raw line"),
+    ]),
+    "What an object holds.",
+)
+.default("events");
+
+const PREFIX: Setting = Setting::new(
+    "prefix",
+    Kind::Template,
+    "What stands before the name of an object, as a template: empty, or ending in `/`. An event \
+     without one of its values becomes a dead letter.",
+)
+.default("{timestamp:%Y-%m-%d}/")
+.or_empty();
+
+/// `type = "elasticsearch"`
+pub(crate) static ELASTICSEARCH: Section = Section {
+    title: "an `elasticsearch` sink",
+    doc: "Elasticsearch, OpenSearch, VictoriaLogs: whatever speaks `_bulk`.",
+    settings: &[
+        Setting::new(
+            "urls",
+            Kind::Texts,
+            "Base addresses; each may carry a path and a query (VictoriaLogs: \
+             `http://host:9428/insert/elasticsearch/?_time_field=@timestamp`).",
+        )
+        .required(),
+        Setting::new(
+            "index",
+            Kind::Template,
+            "The index as a template. An event without one of its values becomes a dead letter.",
+        )
+        .required(),
+        Setting::new("user", Kind::Secret, "The user, with `password`."),
+        Setting::new("password", Kind::Secret, "The password, with `user`."),
+        Setting::new("api_key", Kind::Secret, "An API key, in place of `user` and `password`."),
+        Setting::new("bearer", Kind::Secret, "A token, in place of `user` and `password`."),
+        Setting::new(
+            "ca_file",
+            Kind::Path,
+            "A PEM file of certificate authorities, in place of the system's.",
+        ),
+        Setting::new(
+            "compression",
+            Kind::Choice(&[word("none", "not at all"), word("gzip", "gzip")]),
+            "How request bodies are compressed.",
+        )
+        .default("none"),
+        Setting::new("batch", Kind::Section(&BATCH), "When a request is full."),
+        Setting::new("in_flight", Kind::Integer { min: 1, max: 64 }, IN_FLIGHT_DOC).default("4"),
+        Setting::new(
+            "omit",
+            Kind::Choices(&[word("message", "the raw line")]),
+            "Parts of the document that are left out: `[\"message\"]` saves space where `content` \
+             is enough.",
+        ),
+        Setting::new("timeout", Kind::Duration { min: 1_000, max: 600_000 }, TIMEOUT_DOC)
+            .default("30s"),
+        AHEAD_MAX,
+        HALT_ABOVE,
+        HALT_AFTER,
+    ],
+    example: "[sinks.search]\n\
+              type  = \"elasticsearch\"\n\
+              urls  = [\"http://127.0.0.1:9200\"]\n\
+              index = \"ms-swift-train-logs-{timestamp:%Y.%m.%d}\"\n",
+};
+
+/// Which of `user`, `password`, `api_key`, `bearer` belong together.
+pub(crate) const BASIC_AUTH: [&str; 2] = ["user", "password"];
+
+/// `batch = { … }`
+pub(crate) static BATCH: Section = Section {
+    title: "`batch`",
+    doc: "A request is sent when it reaches any of these.",
+    settings: &[
+        Setting::new(
+            "size",
+            Kind::Bytes { min: 1 << 10, max: 90 << 20 },
+            "Size of the body before compression.",
+        )
+        .default("4MiB"),
+        Setting::new("count", Kind::Integer { min: 1, max: 1_000_000 }, "Documents.")
+            .default("10000"),
+        Setting::new("age", Kind::Duration { min: 1, max: HOUR_MS }, "Age of its first document.")
+            .default("1s"),
+    ],
+    example: "",
+};
+
+/// `object = { … }`
+pub(crate) static OBJECT: Section = Section {
+    title: "`object`",
+    doc: "An object is closed when it reaches any of these, or when memory runs short.",
+    settings: &[
+        Setting::new("size", Kind::Bytes { min: 1 << 10, max: 1 << 30 }, "Compressed size.")
+            .default("16MiB"),
+        Setting::new(
+            "age",
+            Kind::Duration { min: 1_000, max: 24 * HOUR_MS },
+            "Age of its first line. Lines are settled, and offsets committed, only when the \
+             object is stored.",
+        )
+        .default("10m"),
+        Setting::new("level", Kind::Integer { min: 1, max: 19 }, "zstd level.").default("1"),
+    ],
+    example: "",
+};
+
+const EXCLUSIVE: [Choice; 2] = [
+    word("create", "it can (`If-None-Match: *`); proved by a probe at start: effectively once"),
+    word("none", "it cannot: names carry a nonce, nothing is overwritten: at least once"),
+];
+
+/// `type = "s3"`
+pub(crate) static SINK_S3: Section = Section {
+    title: "an `s3` sink",
+    doc: "An archive in a bucket of AWS S3, MinIO, SeaweedFS, COS, OSS or Ceph: zstd objects of \
+          JSON lines, in chains that are read back after a crash.",
+    settings: &[
+        Setting::new("endpoint", Kind::Text, "The server, with `http://` or `https://`.")
+            .absent("AWS's for the region"),
+        Setting::new("region", Kind::Text, "The region requests are signed for.")
+            .default("us-east-1"),
+        Setting::new(
+            "bucket",
+            Kind::Template,
+            "The bucket. With placeholders (`logs-{project}`) it must be one of `buckets`.",
+        )
+        .required(),
+        Setting::new(
+            "buckets",
+            Kind::Texts,
+            "Every bucket that `bucket` may give. Another one halts, with an alarm: its \
+             lines wait until it is listed.",
+        )
+        .absent("`bucket` alone"),
+        PREFIX,
+        OBJECT_SETTING,
+        Setting::new(
+            "path_style",
+            Kind::Flag,
+            "`endpoint/bucket/key` in place of `bucket.endpoint/key`.",
+        )
+        .absent("`true` with `endpoint`, else `false`"),
+        Setting::new("access_key", Kind::Secret, "The id of an access key, with `secret_key`.")
+            .absent("the AWS SDK's own chain: environment, profile, web identity, instance"),
+        Setting::new("secret_key", Kind::Secret, "Its secret."),
+        Setting::new(
+            "exclusive",
+            Kind::Choice(&EXCLUSIVE),
+            "Whether the store can refuse to overwrite an object.",
+        )
+        .default("create"),
+        RECORDS,
+        Setting::new("in_flight", Kind::Integer { min: 1, max: 64 }, IN_FLIGHT_DOC).default("8"),
+        PREFIXES_MAX,
+        Setting::new("timeout", Kind::Duration { min: 1_000, max: 600_000 }, TIMEOUT_DOC)
+            .default("60s"),
+        AHEAD_MAX,
+        HALT_ABOVE,
+        HALT_AFTER,
+    ],
+    example: "[sinks.archive]\n\
+              type     = \"s3\"\n\
+              endpoint = \"http://127.0.0.1:8333\"\n\
+              bucket   = \"train-logs\"\n\
+              prefix   = \"{task}/{timestamp:%Y-%m-%d}/{role}/\"\n\
+              object   = { size = \"16MiB\", age = \"10m\", level = 1 }\n",
+};
+
+/// `type = "local"`
+pub(crate) static SINK_LOCAL: Section = Section {
+    title: "a `local` sink",
+    doc: "The same archive in a folder.",
+    settings: &[
+        Setting::new("path", Kind::Path, "The folder; created when missing.").required(),
+        PREFIX,
+        OBJECT_SETTING,
+        RECORDS,
+        PREFIXES_MAX,
+        AHEAD_MAX,
+        HALT_ABOVE,
+        HALT_AFTER,
+    ],
+    example: "[sinks.archive]\ntype = \"local\"\npath = \"archive\"\n",
+};
+
+/// `[dead_letter]` with `type = "kafka"`
+pub(crate) static DEAD_LETTER_KAFKA: Section = Section {
+    title: "a `kafka` dead letter",
+    doc: "A topic, keyed by event id.",
+    settings: &[
+        Setting::new("brokers", Kind::Texts, "`host:port` of one or more brokers.").absent(
+            "the brokers of the Kafka source, with its properties of connection and security",
+        ),
+        Setting::new("topic", Kind::Text, "The topic; none that a source reads.").required(),
+        Setting::new("properties", Kind::Properties, "Any librdkafka property of a producer."),
+    ],
+    example: "[dead_letter]\ntype  = \"kafka\"\ntopic = \"train-logs.dead\"\n",
+};
+
+/// `[dead_letter]` with `type = "local"`
+pub(crate) static DEAD_LETTER_LOCAL: Section = Section {
+    title: "a `local` dead letter",
+    doc: "A folder of JSON lines.",
+    settings: &[Setting::new("path", Kind::Path, "The folder; created when missing.").required()],
+    example: "[dead_letter]\ntype = \"local\"\npath = \"dead\"\n",
+};

@@ -1,0 +1,95 @@
+//! `[sources.NAME]`: where lines come from. Next: `rules.rs`.
+
+use super::{Kind, Section, Setting, later, word};
+
+const ENVELOPE: Setting = Setting::new(
+    "envelope",
+    Kind::Choice(&[
+        word("auto", "recognises envelopes; a value that is none is raw lines"),
+        word("none", "every value is raw lines"),
+        word("filebeat", "Filebeat's JSON, with `message`, `host` and `fields`"),
+        later("fluent-bit", "use `auto`"),
+        later("vector", "use `auto`"),
+        later("cri", "use `auto`"),
+        later("docker", "use `auto`"),
+        later("otlp", "use `auto`"),
+        later("loki", "use `auto`"),
+        later("journald", "use `auto`"),
+    ]),
+    "What the collector has wrapped around a line.",
+)
+.default("auto");
+
+const LINE_MAX: Setting = Setting::new(
+    "line_max",
+    Kind::Bytes { min: 1 << 10, max: 64 << 20 },
+    "A longer line is cut at a character boundary, tagged `_cut` and counted.",
+)
+.default("1MiB");
+
+const LINEAGE: Setting = Setting::new(
+    "lineage",
+    Kind::Text,
+    "Added to the lineage in every event id: up to 16 letters and digits. Needed only where two \
+     clusters share an id, such as a cluster that was restored from a copy.",
+);
+
+/// `type = "kafka"`
+pub(crate) static SOURCE_KAFKA: Section = Section {
+    title: "a `kafka` source",
+    doc: "A Kafka consumer group. Offsets are committed by riverhog alone, once every line below \
+          them is settled in every sink it was routed to.",
+    settings: &[
+        Setting::new("brokers", Kind::Texts, "`host:port` of one or more brokers.").required(),
+        Setting::new("topics", Kind::Texts, "The topics to read. Either this or `topic_pattern`."),
+        Setting::new(
+            "topic_pattern",
+            Kind::Text,
+            "A regular expression that begins with `^`; every topic it matches is read, also one \
+             that appears later.",
+        ),
+        Setting::new("group", Kind::Text, "The consumer group.").required(),
+        Setting::new(
+            "start",
+            Kind::Start,
+            "Where a group that has never committed begins: `earliest`, `latest` (the time of its \
+             first start) or an RFC 3339 time.",
+        )
+        .default("earliest"),
+        ENVELOPE,
+        Setting::new(
+            "properties",
+            Kind::Properties,
+            "Any librdkafka property, such as `\"security.protocol\" = \"SASL_SSL\"`. Those that \
+             riverhog must set itself to keep its promise are refused.",
+        ),
+        LINE_MAX,
+        LINEAGE,
+    ],
+    example: "[sources.logs]\n\
+              type    = \"kafka\"\n\
+              brokers = [\"127.0.0.1:9092\"]\n\
+              topics  = [\"train-logs\"]\n\
+              group   = \"riverhog\"\n",
+};
+
+/// `type = "file"`
+pub(crate) static SOURCE_FILE: Section = Section {
+    title: "a `file` source",
+    doc: "A file, read once from its beginning to its end, for trying things out.",
+    settings: &[
+        Setting::new("path", Kind::Path, "The file.").required(),
+        ENVELOPE,
+        LINE_MAX,
+        LINEAGE,
+    ],
+    example: "[sources.sample]\ntype = \"file\"\npath = \"sample.log\"\n",
+};
+
+/// `type = "stdin"`
+pub(crate) static SOURCE_STDIN: Section = Section {
+    title: "a `stdin` source",
+    doc: "Standard input, read to its end, for trying things out.",
+    settings: &[ENVELOPE, LINE_MAX, LINEAGE],
+    example: "[sources.pipe]\ntype = \"stdin\"\n",
+};

@@ -1,0 +1,81 @@
+//! The host table's file. Invariant: a table is taken whole or not at all, and a problem names both
+//! the line of the table and the setting that asked for it. Next: `fingerprint.rs`.
+
+use crate::diagnostic::{Diagnostic, Place, SourceFile};
+use crate::fingerprint;
+use crate::settings::Secret;
+use riverhog_rules::{HostTable, HostTableError};
+use std::io::Read;
+use std::path::Path;
+use std::sync::Arc;
+
+/// Some hundred thousand hosts.
+const TABLE_MAX_BYTES: u64 = 64 << 20;
+
+/// Why a table cannot be used; not yet at a place.
+pub(crate) struct TableProblem {
+    message: String,
+    help: String,
+    /// The line of the table.
+    line: Option<Place>,
+}
+
+impl TableProblem {
+    /// The problem at the setting that names the table.
+    pub(crate) fn at(self, setting: &Place) -> Diagnostic {
+        let problem = Diagnostic::error(setting, self.message, self.help);
+        match self.line {
+            Some(line) => problem.with_related(&line, "this line"),
+            None => problem,
+        }
+    }
+
+    /// The problem at the line of the table, where there is no setting to show.
+    pub(crate) fn alone(self) -> Diagnostic {
+        match self.line {
+            Some(line) => Diagnostic::error(&line, self.message, self.help),
+            None => Diagnostic::unreadable(self.message, self.help),
+        }
+    }
+}
+
+/// Reads a table; also gives the hash of its text. `name` is what snippets call the file, with what
+/// messages call it.
+pub(crate) fn read(path: &Path, name: &Secret<String>) -> Result<(HostTable, u64), TableProblem> {
+    let text = read_text(path).map_err(|error| TableProblem {
+        message: format!("the host table `{name}` cannot be read: {error}"),
+        help: "a relative path starts at the folder of this file".to_owned(),
+        line: None,
+    })?;
+    let extension = path.extension().map(|it| it.to_string_lossy().to_lowercase());
+    let table = match extension.as_deref() {
+        Some("jsonl" | "ndjson" | "json") => HostTable::from_json_lines(&text),
+        _ => HostTable::from_csv(&text),
+    };
+    let hash = fingerprint::hash(text.as_bytes());
+    table.map(|table| (table, hash)).map_err(|error| problem(error, name, text))
+}
+
+fn read_text(path: &Path) -> std::io::Result<String> {
+    let mut text = String::new();
+    std::fs::File::open(path)?.take(TABLE_MAX_BYTES + 1).read_to_string(&mut text)?;
+    if text.len() as u64 > TABLE_MAX_BYTES {
+        return Err(std::io::Error::other("it is larger than 64MiB"));
+    }
+    Ok(text)
+}
+
+fn problem(error: HostTableError, name: &Secret<String>, text: String) -> TableProblem {
+    let start: usize = text
+        .split_inclusive('\n')
+        .take(usize::try_from(error.line).unwrap_or(usize::MAX).saturating_sub(1))
+        .map(str::len)
+        .sum();
+    let length = text[start..].lines().next().map_or(0, str::len);
+    let file = SourceFile { name: name.reveal().clone(), text, order: usize::MAX - 1 };
+    TableProblem {
+        message: format!("the host table `{name}`, line {}: {}", error.line, error.message),
+        help: error.help.unwrap_or_else(|| "correct the line in the table".to_owned()),
+        line: Some(Place::new(&Arc::new(file), start..start + length)),
+    }
+}

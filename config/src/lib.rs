@@ -1,0 +1,162 @@
+//! The one room that knows TOML: reads a configuration, checks it, and compiles it into settings
+//! and a plan. Invariant: `load` never panics and stops at nothing: all problems come back at once,
+//! each with its place and its cure, and what came from the environment is in none of them.
+//!
+//! The trip of a file: `document` reads the text into a tree with places → `reader` takes settings
+//! out of it as `declare` declares them → `sections` makes drafts → `compile` compiles texts into
+//! `riverhog_rules::Plan` → `checks` compares sections → `fingerprint` → [`Config`]. Next stop:
+//! `document.rs`; of a line's trip: the `pipeline` room.
+
+mod checks;
+mod compile;
+mod declare;
+mod diagnostic;
+mod document;
+mod env;
+mod fingerprint;
+mod generate;
+mod guarantee;
+mod host_table;
+mod quantity;
+mod reader;
+mod render;
+mod sections;
+mod settings;
+mod suggest;
+
+pub use diagnostic::{Counts, Diagnostic, Place, Report, Severity, SourceFile};
+pub use env::{Env, ProcessEnv};
+pub use generate::{reference_page, schema};
+pub use guarantee::guarantees;
+pub use render::{render_all, summary};
+pub use riverhog_parsers::envelope::EnvelopeKind;
+pub use settings::{
+    Auth, BatchSettings, Compression, DeadLetter, ElasticsearchSink, Exclusive, Expectation,
+    FileSource, HaltSettings, HttpSettings, KafkaDeadLetter, KafkaSource, LineTest,
+    LocalDeadLetter, LocalSink, ObjectSettings, Records, S3Credentials, S3Sink, Secret, Sink,
+    SinkKind, Source, SourceKind, Start, Topics,
+};
+
+use riverhog_rules::{HostTable, Plan};
+use sections::Drafts;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// A configuration that can be run.
+#[derive(Debug)]
+pub struct Config {
+    /// At least one, in the order of the file.
+    pub sources: Vec<Source>,
+    /// Everything compiled; `plan.targets` has one entry for each of `sinks`, in the same order.
+    pub plan: Arc<Plan>,
+    /// One to 64, in the order of the file.
+    pub sinks: Vec<Sink>,
+    /// Present whenever a line can become a dead letter.
+    pub dead_letter: Option<DeadLetter>,
+    /// What everything held in memory may add up to.
+    pub memory_bytes: u64,
+    /// What a stop may take until what is not settled is left for the next start.
+    pub stop_deadline_ms: u64,
+    /// Metrics and health.
+    pub http: HttpSettings,
+    /// 16 hexadecimal digits that change whenever an event could come out differently.
+    pub fingerprint: String,
+    /// `[[tests]]`, in the order of the file.
+    pub tests: Vec<LineTest>,
+    /// What is hardly meant, but can be run.
+    pub warnings: Vec<Diagnostic>,
+    /// What was declared.
+    pub counts: Counts,
+    /// The host table's file, to be watched.
+    pub hosts_file: Option<PathBuf>,
+    settings_hash: u64,
+}
+
+impl Config {
+    /// Reads the host table again. Gives the new table and the fingerprint it makes.
+    ///
+    /// # Errors
+    /// When the file cannot be read, or has other columns than before: conditions and templates
+    /// were checked against those, so the whole configuration must be loaded again.
+    pub fn reload_hosts(&self) -> Result<Option<(Arc<HostTable>, String)>, Report> {
+        let (Some(path), Some(old)) = (&self.hosts_file, &self.plan.hosts.table) else {
+            return Ok(None);
+        };
+        let shown = path.to_string_lossy();
+        let name = Secret::with_shown(shown.clone().into_owned(), &shown);
+        let failed = |problem| Report::new(vec![problem], self.counts);
+        let (table, hash) = host_table::read(path, &name).map_err(|it| failed(it.alone()))?;
+        if table.columns() != old.columns() {
+            let message = format!("the host table `{name}` has other columns than before");
+            let help = "load the whole configuration again";
+            return Err(failed(Diagnostic::unreadable(message, help)));
+        }
+        Ok(Some((Arc::new(table), fingerprint::combine(self.settings_hash, hash))))
+    }
+}
+
+/// Loads a file, or a folder of `*.toml` files in the order of their names.
+///
+/// # Errors
+/// Every problem there is, when at least one of them is an error.
+pub fn load(path: &Path, env: &dyn Env) -> Result<Config, Report> {
+    let mut unread = Vec::new();
+    let document = document::read(path, env, &mut unread);
+    let Some(first) = document.files.first() else {
+        return Err(Report::new(unread, Counts::default()));
+    };
+    let broken = !document.broken_lines.is_empty() || unread.iter().any(|it| it.place.is_none());
+    let context = reader::Context::new(&document.folder, broken);
+    let drafts = sections::read(&context, &document.root, &Place::new(first, 0..0));
+    let counts = drafts.counts();
+    // Where the text itself is broken, what is missing may only be unread.
+    let compiled = (!broken).then(|| {
+        let compiled = compile::compile(&context, &drafts);
+        checks::check(&context, &drafts, &compiled.plan, &compiled.names);
+        compiled
+    });
+    let mut problems =
+        diagnostic::consequences_removed(unread, context.take_problems(), &document.broken_lines);
+    diagnostic::sort(&mut problems);
+    diagnostic::hide(&mut problems, &context.take_secrets(), &document.broken_lines);
+    match compiled {
+        Some(compiled) if problems.iter().all(|it| it.severity == Severity::Warning) => {
+            let resolved = context.take_resolved();
+            let settings_hash = fingerprint::of_settings(resolved, env.program_version());
+            Ok(assemble(drafts, compiled, settings_hash, problems))
+        }
+        _ => Err(Report { diagnostics: problems, counts }),
+    }
+}
+
+fn assemble(
+    drafts: Drafts,
+    compiled: compile::Compiled,
+    settings_hash: u64,
+    warnings: Vec<Diagnostic>,
+) -> Config {
+    let counts = drafts.counts();
+    let sources: Vec<Source> = drafts.sources.into_iter().map(|it| it.source).collect();
+    let dead_letter = drafts.dead_letter.map(|mut draft| {
+        let borrow = matches!(&draft.target, DeadLetter::Kafka(it) if it.brokers.is_empty());
+        if let Some(kafka) = sources.iter().find_map(Source::kafka).filter(|_| borrow) {
+            draft.borrow_brokers(kafka);
+        }
+        draft.target
+    });
+    Config {
+        sources,
+        plan: Arc::new(compiled.plan),
+        sinks: drafts.sinks.into_iter().map(|it| it.sink).collect(),
+        dead_letter,
+        memory_bytes: drafts.general.memory_bytes,
+        stop_deadline_ms: drafts.general.stop_deadline_ms,
+        http: drafts.http,
+        fingerprint: fingerprint::combine(settings_hash, compiled.hosts_hash),
+        tests: drafts.tests.into_iter().map(|it| it.test).collect(),
+        warnings,
+        counts,
+        hosts_file: drafts.hosts.table.map(|it| it.0),
+        settings_hash,
+    }
+}

@@ -1,0 +1,139 @@
+//! `[[parse]]`, `[time]`, `[hosts]`, `[labels]`, `[[route]]`. Texts are only read here;
+//! `compile.rs` compiles them once all names are known. Next: `dead_letter.rs`.
+
+use super::{TopLevel, one_or_more};
+use crate::declare;
+use crate::diagnostic::Place;
+use crate::document::{Text, Value};
+use crate::reader::Reader;
+use std::path::PathBuf;
+
+pub(crate) struct ParseDraft {
+    pub(crate) name: Option<Text>,
+    /// As TOML names it: `parse[0]`.
+    pub(crate) path: String,
+    pub(crate) groks: Vec<Text>,
+    /// Name, the place of the name, regular expression.
+    pub(crate) patterns: Vec<(String, Place, Text)>,
+    pub(crate) time: Option<TimeDraft>,
+    pub(crate) when: Option<Text>,
+    pub(crate) field: Option<Text>,
+}
+
+/// `time` of a parse rule.
+pub(crate) struct TimeDraft {
+    pub(crate) field: Option<Text>,
+    pub(crate) formats: Vec<Text>,
+    pub(crate) zone: Option<Text>,
+}
+
+/// `[time]`
+pub(crate) struct TimeSettings {
+    pub(crate) zone: Option<Text>,
+    pub(crate) skew_max_ms: u64,
+}
+
+/// `[hosts]`
+pub(crate) struct HostsDraft {
+    pub(crate) from: Vec<Text>,
+    pub(crate) table: Option<(PathBuf, Text)>,
+}
+
+pub(crate) struct LabelDraft {
+    pub(crate) name: String,
+    pub(crate) from: Vec<Text>,
+    pub(crate) default: Option<String>,
+}
+
+pub(crate) struct RouteDraft {
+    pub(crate) name: Option<String>,
+    pub(crate) place: Place,
+    pub(crate) when: Option<Text>,
+    pub(crate) sinks: Vec<Text>,
+}
+
+pub(super) fn read_parse(top: &TopLevel<'_>) -> Vec<ParseDraft> {
+    top.list("parse", &declare::PARSE).iter().map(read_one_parser).collect()
+}
+
+fn read_one_parser(reader: &Reader<'_>) -> ParseDraft {
+    let name = reader.text("name");
+    let groks = reader.node("grok").map(|it| one_or_more(reader, "grok", it)).unwrap_or_default();
+    for (index, grok) in groks.iter().enumerate() {
+        reader.context.note(reader.name_of(&format!("grok[{index}]")), &*grok.value);
+    }
+    let patterns = reader
+        .text_map("patterns")
+        .into_iter()
+        .map(|(entry, text)| (entry.key.clone(), entry.key_place.clone(), text))
+        .collect();
+    let time = match reader.section("time") {
+        Some(inner) if reader.has("time") => {
+            let field = inner.text("field");
+            let (formats, zone) = (inner.texts("formats"), inner.text("zone"));
+            inner.reject_unknown();
+            Some(TimeDraft { field, formats, zone })
+        }
+        _ => None,
+    };
+    let (when, field) = (reader.text("when"), reader.text("field"));
+    reader.reject_unknown();
+    ParseDraft { name, path: reader.path.clone(), groks, patterns, time, when, field }
+}
+
+pub(super) fn read_time(top: &TopLevel<'_>) -> TimeSettings {
+    let reader = top.one("time", &declare::TIME);
+    let zone = reader.text("zone");
+    let skew_max_ms = reader.duration_ms("skew_max");
+    reader.reject_unknown();
+    TimeSettings { zone, skew_max_ms }
+}
+
+pub(super) fn read_hosts(top: &TopLevel<'_>) -> HostsDraft {
+    let reader = top.one("hosts", &declare::HOSTS);
+    let from = reader.texts("from");
+    let table = reader.path("table");
+    reader.reject_unknown();
+    HostsDraft { from, table }
+}
+
+pub(super) fn read_labels(top: &TopLevel<'_>) -> Vec<LabelDraft> {
+    let read = |entry| read_label(top, entry);
+    top.named("labels").iter().filter_map(read).collect()
+}
+
+fn read_label(top: &TopLevel<'_>, entry: &crate::document::Entry) -> Option<LabelDraft> {
+    let name = entry.key.clone();
+    if !riverhog_rules::Names::is_label(&name) {
+        let message = format!("`{name}` cannot be the name of a label");
+        let help = if riverhog_rules::Names::is_reserved(&name) {
+            "it already has a meaning in conditions and templates; take another word"
+        } else {
+            "begin with a letter; up to 64 letters, digits, `_` and `-`"
+        };
+        top.context.error(&entry.key_place, message, help);
+    }
+    let Value::Table(table) = &entry.node.value else {
+        let kind = entry.node.value.kind();
+        let message = format!("`labels.{name}` is {kind}, expected a table");
+        let help = format!("write `{name} = {{ from = [\"header.{name}\"], default = \"…\" }}`");
+        top.context.error(&entry.node.place, message, help);
+        return None;
+    };
+    let path = format!("labels.{name}");
+    let reader = Reader::new(top.context, path, &entry.key_place, &declare::LABEL, Some(table));
+    let from = reader.texts("from");
+    let default = reader.text("default").map(|text| text.value);
+    reader.reject_unknown();
+    Some(LabelDraft { name, from, default })
+}
+
+pub(super) fn read_routes(top: &TopLevel<'_>) -> Vec<RouteDraft> {
+    let read = |reader: &Reader<'_>| {
+        let name = reader.text("name").map(|text| text.value);
+        let (when, sinks) = (reader.text("when"), reader.texts("sinks"));
+        reader.reject_unknown();
+        RouteDraft { name, place: reader.place.clone(), when, sinks }
+    };
+    top.list("route", &declare::ROUTE).iter().map(read).collect()
+}

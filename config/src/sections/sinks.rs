@@ -1,0 +1,304 @@
+//! `[sinks.NAME]`. Next: `rules.rs`.
+
+use super::TopLevel;
+use crate::declare;
+use crate::diagnostic::Place;
+use crate::document::{Entry, Text};
+use crate::reader::Reader;
+use crate::settings::{
+    Auth, BatchSettings, Compression, ElasticsearchSink, Exclusive, HaltSettings, LocalSink,
+    ObjectSettings, Records, S3Credentials, S3Sink, Secret, Sink, SinkKind,
+};
+
+/// A sink and the places others must agree with.
+pub(crate) struct SinkDraft {
+    pub(crate) sink: Sink,
+    pub(crate) place: Place,
+    /// What is compiled into `Target::destinations`, in that order: index, or bucket and prefix.
+    pub(crate) templates: Vec<Text>,
+    /// `buckets`, with their places.
+    pub(crate) buckets: Vec<Text>,
+    /// Where `halt_after` stands, which needs a dead letter.
+    pub(crate) halt_after: Option<Place>,
+}
+
+/// One bit each in `Route::sinks`.
+const SINKS_MAX: usize = 64;
+
+pub(super) fn read(top: &TopLevel<'_>) -> Vec<SinkDraft> {
+    let entries = top.named("sinks");
+    if entries.is_empty() && !top.context.broken {
+        let help = "add a section `[sinks.NAME]` with `type = \"elasticsearch\"`, `s3` or `local`";
+        top.context.error(top.top, "there is no sink", help);
+    }
+    if let Some(first_too_many) = entries.get(SINKS_MAX) {
+        let message = format!("{} sinks, of which {SINKS_MAX} are possible", entries.len());
+        let help = "use templates in `index`, `bucket` and `prefix` in place of more sinks";
+        top.context.error(&first_too_many.key_place, message, help);
+    }
+    let read = |entry| {
+        let reader = top.variant_of("sinks", entry, &declare::SINKS)?;
+        Some(read_one(&reader, entry))
+    };
+    entries.iter().take(SINKS_MAX).filter_map(read).collect()
+}
+
+fn read_one(reader: &Reader<'_>, entry: &Entry) -> SinkDraft {
+    let (mut templates, mut buckets) = (Vec::new(), Vec::new());
+    let kind = match reader.word() {
+        "elasticsearch" => SinkKind::Elasticsearch(read_elasticsearch(reader, &mut templates)),
+        "s3" => SinkKind::S3(read_s3(reader, &mut templates, &mut buckets)),
+        _ => SinkKind::Local(read_local(reader, &mut templates)),
+    };
+    let sink = Sink { name: entry.key.clone(), kind, halt: read_halt(reader) };
+    reader.reject_unknown();
+    let halt_after = reader.has("halt_after").then(|| reader.place_of("halt_after"));
+    SinkDraft { sink, place: entry.key_place.clone(), templates, buckets, halt_after }
+}
+
+fn read_halt(reader: &Reader<'_>) -> HaltSettings {
+    HaltSettings {
+        ahead_max_ms: reader.duration_ms("ahead_max"),
+        halt_above_permille: reader.quantity("halt_above").unwrap_or_default() as u32,
+        halt_after_ms: reader.quantity("halt_after"),
+    }
+}
+
+fn read_elasticsearch(reader: &Reader<'_>, templates: &mut Vec<Text>) -> ElasticsearchSink {
+    let urls = reader.texts("urls");
+    for url in &urls {
+        check_url(reader, "urls", url, true);
+    }
+    let index = template(reader, "index");
+    let omit = reader.choices("omit");
+    let sink = ElasticsearchSink {
+        urls: urls.into_iter().map(|it| Secret::with_shown(it.value.clone(), it.shown())).collect(),
+        index: index.value.clone(),
+        auth: read_auth(reader),
+        ca_file: reader.path("ca_file").map(|it| it.0),
+        compression: match reader.choice("compression") {
+            "gzip" => Compression::Gzip,
+            _ => Compression::None,
+        },
+        batch: reader.section("batch").map(|it| read_batch(&it)).unwrap_or_default(),
+        in_flight_max: reader.integer("in_flight") as usize,
+        omit_message: omit.contains(&"message"),
+        timeout_ms: reader.duration_ms("timeout"),
+    };
+    templates.push(index);
+    sink
+}
+
+/// A template that may be missing; what stands in for it is never used.
+fn template(reader: &Reader<'_>, key: &str) -> Text {
+    reader.text(key).unwrap_or_else(|| Text::fixed("", &reader.place))
+}
+
+fn read_auth(reader: &Reader<'_>) -> Auth {
+    let [user, password] = declare::BASIC_AUTH.map(|key| reader.secret(key));
+    let (api_key, bearer) = (reader.secret("api_key"), reader.secret("bearer"));
+    let basic = user.is_some() || password.is_some();
+    let ways = [("user", basic), ("api_key", api_key.is_some()), ("bearer", bearer.is_some())];
+    let given: Vec<&str> = ways.iter().filter(|it| it.1).map(|it| it.0).collect();
+    if let [first, second, ..] = given[..] {
+        let message = format!("`{}` has both `{first}` and `{second}`", reader.path);
+        let help = "keep one: `user` with `password`, `api_key`, or `bearer`";
+        reader.context.error(&reader.place_of(second), message, help);
+    }
+    match (user, password, api_key, bearer) {
+        (Some((user, _)), Some((password, _)), ..) => Auth::Basic { user, password },
+        (Some((_, text)), None, ..) => lonely(reader, "user", "password", &text),
+        (None, Some((_, text)), ..) => lonely(reader, "password", "user", &text),
+        (.., Some((key, _)), _) => Auth::ApiKey(key),
+        (.., None, Some((token, _))) => Auth::Bearer(token),
+        (None, None, None, None) => Auth::None,
+    }
+}
+
+fn lonely(reader: &Reader<'_>, given: &str, missing: &str, text: &Text) -> Auth {
+    let message = format!("`{}` has no `{missing}`", reader.name_of(given));
+    reader.context.error(&text.place, message, format!("add `{missing} = \"…\"`"));
+    Auth::None
+}
+
+pub(super) fn read_batch(reader: &Reader<'_>) -> BatchSettings {
+    let batch = BatchSettings {
+        size_max_bytes: reader.bytes("size") as usize,
+        count_max: reader.integer("count") as usize,
+        age_max_ms: reader.duration_ms("age"),
+    };
+    reader.reject_unknown();
+    batch
+}
+
+pub(super) fn read_object(reader: &Reader<'_>) -> ObjectSettings {
+    let object = ObjectSettings {
+        size_max_bytes: reader.bytes("size") as usize,
+        age_max_ms: reader.duration_ms("age"),
+        level: reader.integer("level") as i32,
+    };
+    reader.reject_unknown();
+    object
+}
+
+fn object(reader: &Reader<'_>) -> ObjectSettings {
+    reader.section("object").map(|it| read_object(&it)).unwrap_or_default()
+}
+
+fn records(reader: &Reader<'_>) -> Records {
+    // `events` is the only word that is not refused yet.
+    let _events = reader.choice("records");
+    Records::Events
+}
+
+fn read_s3(reader: &Reader<'_>, templates: &mut Vec<Text>, listed: &mut Vec<Text>) -> S3Sink {
+    let endpoint = reader.text("endpoint");
+    if let Some(endpoint) = &endpoint {
+        check_url(reader, "endpoint", endpoint, false);
+    }
+    let bucket = template(reader, "bucket");
+    let prefix = prefix(reader);
+    *listed = reader.texts("buckets");
+    check_buckets(reader, &bucket, listed);
+    let buckets = if listed.is_empty() {
+        vec![bucket.value.clone()]
+    } else {
+        listed.iter().map(|text| text.value.clone()).collect()
+    };
+    let sink = S3Sink {
+        region: reader.text("region").map(|text| text.value).unwrap_or_default(),
+        bucket: bucket.value.clone(),
+        buckets,
+        prefix: prefix.value.clone(),
+        object: object(reader),
+        path_style: reader.flag("path_style").unwrap_or(endpoint.is_some()),
+        credentials: read_credentials(reader),
+        exclusive: match reader.choice("exclusive") {
+            "none" => Exclusive::None,
+            _ => Exclusive::Create,
+        },
+        records: records(reader),
+        in_flight_max: reader.integer("in_flight") as usize,
+        prefixes_max: reader.integer("prefixes_max") as usize,
+        timeout_ms: reader.duration_ms("timeout"),
+        endpoint: endpoint.map(|it| Secret::with_shown(it.value.clone(), it.shown())),
+    };
+    templates.extend([bucket, prefix]);
+    sink
+}
+
+fn read_credentials(reader: &Reader<'_>) -> Option<S3Credentials> {
+    match (reader.secret("access_key"), reader.secret("secret_key")) {
+        (Some((access_key, _)), Some((secret_key, _))) => {
+            Some(S3Credentials { access_key, secret_key })
+        }
+        (Some((_, text)), None) => {
+            lonely(reader, "access_key", "secret_key", &text);
+            None
+        }
+        (None, Some((_, text))) => {
+            lonely(reader, "secret_key", "access_key", &text);
+            None
+        }
+        (None, None) => None,
+    }
+}
+
+fn read_local(reader: &Reader<'_>, templates: &mut Vec<Text>) -> LocalSink {
+    let path = reader.path("path").map(|it| it.0).unwrap_or_default();
+    let prefix = prefix(reader);
+    let sink = LocalSink {
+        path,
+        prefix: prefix.value.clone(),
+        object: object(reader),
+        records: records(reader),
+        prefixes_max: reader.integer("prefixes_max") as usize,
+    };
+    templates.extend([Text::fixed("", &prefix.place), prefix]);
+    sink
+}
+
+fn prefix(reader: &Reader<'_>) -> Text {
+    let prefix = template(reader, "prefix");
+    let value = &prefix.value;
+    let problem = if value.is_empty() {
+        None
+    } else if value.starts_with('/') {
+        Some(("begins with `/`", format!("write `{}`", prefix.shown().trim_start_matches('/'))))
+    } else if !value.ends_with('/') {
+        Some(("does not end with `/`", format!("write `{}/`", prefix.shown())))
+    } else if value.split('/').any(|segment| matches!(segment, "." | "..")) {
+        Some(("holds `.` or `..`", "take it out".to_owned()))
+    } else if value.contains("//") {
+        Some(("holds `//`", "keep one `/`".to_owned()))
+    } else {
+        None
+    };
+    if let Some((problem, help)) = problem {
+        let message = format!("`{}` {problem}", reader.name_of("prefix"));
+        reader.context.error(&prefix.place, message, help);
+    }
+    prefix
+}
+
+fn check_buckets(reader: &Reader<'_>, bucket: &Text, buckets: &[Text]) {
+    let name = reader.name_of("bucket");
+    let is_template = bucket.value.contains('{');
+    if is_template && !reader.has("buckets") {
+        let message = format!("`{name}` is a template without `buckets`");
+        let help = "list every bucket it may give: `buckets = [\"…\"]`";
+        reader.context.error(&bucket.place, message, help);
+    }
+    let alone = !is_template && !buckets.is_empty() && !bucket.value.is_empty();
+    if alone && !buckets.iter().any(|it| it.value == bucket.value) {
+        let message = format!("`{name}` is \"{}\", which `buckets` does not list", bucket.shown());
+        let help = "add it to `buckets`, or take `buckets` out";
+        reader.context.error(&bucket.place, message, help);
+    }
+    for bucket in std::iter::once(bucket).filter(|_| !is_template).chain(buckets) {
+        let odd = |it: char| it.is_whitespace() || matches!(it, '/' | '{' | '}' | ':' | '?');
+        if bucket.value.contains(odd) {
+            let message = format!("\"{}\" cannot be a bucket", bucket.shown());
+            let help = "write its name alone; what follows a `/` belongs to `prefix`";
+            reader.context.error(&bucket.place, message, help);
+        }
+    }
+}
+
+/// `http://` or `https://`, a host, no credentials; a path only where that means something.
+fn check_url(reader: &Reader<'_>, key: &str, url: &Text, path_allowed: bool) {
+    let name = reader.name_of(key);
+    let report = |problem: &str, help: &str| {
+        let message = format!("`{name}`: \"{}\" {problem}", url.shown());
+        reader.context.error(&url.place, message, help);
+    };
+    let value = &url.value;
+    let Some(rest) = value.strip_prefix("http://").or_else(|| value.strip_prefix("https://"))
+    else {
+        return report("has no scheme", "begin it with `http://` or `https://`");
+    };
+    let (authority, path) = match rest.find(['/', '?', '#']) {
+        Some(at) => rest.split_at(at),
+        None => (rest, ""),
+    };
+    let port = authority.rsplit_once(':').map(|it| it.1).filter(|it| !it.ends_with(']'));
+    if authority.contains('@') {
+        // A message that shows the text would show a password.
+        reader.context.hide(&url.place);
+        let message = format!("`{name}` holds a user or password");
+        let help = if path_allowed {
+            "use the settings `user` and `password`"
+        } else {
+            "use the settings `access_key` and `secret_key`"
+        };
+        reader.context.error(&url.place, message, help);
+    } else if authority.is_empty() || authority.starts_with(':') {
+        report("names no host", "write `http://host:port`");
+    } else if port.is_some_and(|port| port.parse::<u16>().is_err()) {
+        report("has no valid port", "write `http://host:port`");
+    } else if value.contains(char::is_whitespace) || value.contains('#') {
+        report("is no address", "take out white space and `#`");
+    } else if !path_allowed && !matches!(path, "" | "/") {
+        report("has a path", "write scheme, host and port alone");
+    }
+}

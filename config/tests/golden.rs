@@ -1,0 +1,101 @@
+//! The golden folders: every bad configuration is refused with exactly the text beside it, every
+//! good one loads. `UPDATE=1 cargo test -p riverhog-config` rewrites the texts; review the
+//! difference.
+
+use riverhog_config::{Config, Env, Report, Severity, load};
+use std::io;
+use std::path::{Path, PathBuf};
+
+struct Fixed;
+
+impl Env for Fixed {
+    fn var(&self, name: &str) -> Option<String> {
+        match name {
+            "BROKER" => Some("kafka-1".to_owned()),
+            "PASSWORD" | "SECRET" => Some("hunter2".to_owned()),
+            _ => None,
+        }
+    }
+
+    fn program_version(&self) -> &'static str {
+        "0.0.0-test"
+    }
+}
+
+fn loaded(path: &Path) -> Result<Config, Report> {
+    load(path, &Fixed)
+}
+
+fn paths(folder: &str) -> Vec<PathBuf> {
+    let entries =
+        std::fs::read_dir(folder).expect("the folder").flatten().map(|entry| entry.path());
+    let mut paths: Vec<PathBuf> =
+        entries.filter(|it| it.is_dir() || it.extension().is_some_and(|it| it == "toml")).collect();
+    paths.sort();
+    paths
+}
+
+fn compare(path: &Path, found: &str) -> Option<String> {
+    if std::env::var_os("UPDATE").is_some() {
+        std::fs::write(path, found).expect("the folder can be written");
+        return None;
+    }
+    let expected = std::fs::read_to_string(path).unwrap_or_default();
+    (expected != found).then(|| format!("{}:\n{found}", path.display()))
+}
+
+#[test]
+fn every_bad_configuration_is_refused_with_place_and_cure() {
+    let paths = paths("golden/bad");
+    assert!(paths.len() >= 45, "{}", paths.len());
+    let mut different = Vec::new();
+    for path in paths {
+        let report = loaded(&path).map(|it| it.fingerprint).expect_err(&path.to_string_lossy());
+        let text = report.render(false);
+        different.extend(compare(&path.with_extension("stderr"), &text));
+        assert!(report.count(Severity::Error) > 0, "{}", path.display());
+        assert!(!text.contains("hunter"), "a secret is shown: {text}");
+        for problem in &report.diagnostics {
+            assert!(!problem.help.is_empty(), "{}: {}", path.display(), problem.message);
+            let named = problem.message.contains(&*path.to_string_lossy());
+            assert!(problem.place.is_some() || named, "{}", problem.message);
+        }
+    }
+    assert!(different.is_empty(), "run with UPDATE=1 and review:\n{}", different.join("\n"));
+}
+
+#[test]
+fn every_good_configuration_loads() {
+    for path in paths("golden/good") {
+        let config = match loaded(&path) {
+            Ok(config) => config,
+            Err(report) => panic!("{}", report.render(false)),
+        };
+        let shown = format!("{config:#?}");
+        assert!(!shown.contains("hunter2"), "a secret is shown");
+        assert_eq!(config.sinks.len(), config.plan.targets.len());
+        assert_eq!(config.fingerprint.len(), 16);
+    }
+}
+
+#[test]
+fn a_missing_file_is_a_problem() {
+    let report = loaded(Path::new("golden/none.toml")).expect_err("no such file");
+    assert_eq!(report.diagnostics.len(), 1);
+    assert!(report.diagnostics[0].message.contains("golden/none.toml"));
+}
+
+#[test]
+fn generated_files_are_current() -> io::Result<()> {
+    for (path, found) in [
+        ("schema.json", riverhog_config::schema()),
+        ("../docs/reference.md", riverhog_config::reference_page()),
+    ] {
+        if std::env::var_os("UPDATE").is_some() {
+            std::fs::write(path, &found)?;
+        }
+        let stale = std::fs::read_to_string(path).unwrap_or_default() != found;
+        assert!(!stale, "{path} is stale: run UPDATE=1 cargo test -p riverhog-config");
+    }
+    Ok(())
+}

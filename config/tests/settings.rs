@@ -1,0 +1,204 @@
+//! What good configurations come to: values, defaults, order, fingerprint, guarantees.
+
+use riverhog_config::{
+    Auth, BatchSettings, Config, DeadLetter, Env, EnvelopeKind, HttpSettings, KafkaSource,
+    ObjectSettings, Severity, SinkKind, Source, Start, Topics, guarantees, load,
+};
+use std::fs;
+use std::path::Path;
+
+/// Name and value of the one variable that matters here, and the version.
+struct With(&'static str, &'static str, &'static str);
+
+impl Env for With {
+    fn var(&self, name: &str) -> Option<String> {
+        match name {
+            _ if name == self.0 => Some(self.1.to_owned()),
+            "BROKER" => Some("kafka-1".to_owned()),
+            "PASSWORD" => Some("hunter2".to_owned()),
+            _ => None,
+        }
+    }
+
+    fn program_version(&self) -> &str {
+        self.2
+    }
+}
+
+fn load_with(path: &str, env: &With) -> Config {
+    load(Path::new(path), env).unwrap_or_else(|report| panic!("{}", report.render(false)))
+}
+
+fn good(name: &str) -> Config {
+    load_with(&format!("golden/good/{name}"), &With("", "", "1"))
+}
+
+fn kafka(source: &Source) -> &KafkaSource {
+    source.kafka().expect("a kafka source")
+}
+
+/// Loads a text by itself, in a folder of its own.
+fn text(text: &str) -> Config {
+    let folder = tempfile::tempdir().expect("a folder of our own");
+    fs::write(folder.path().join("a.toml"), text).expect("it can be written");
+    load(&folder.path().join("a.toml"), &With("", "", "1"))
+        .unwrap_or_else(|report| panic!("{}", report.render(false)))
+}
+
+const BASE: &str = "[sources.p]\ntype = 'stdin'\n[sinks.a]\ntype = 'local'\npath = 'a'\n\
+                    [[route]]\nsinks = ['a']\n";
+
+#[test]
+fn the_example_of_the_documentation_loads_as_it_stands() {
+    let config = good("design.toml");
+    assert_eq!(config.warnings, []);
+    assert_eq!(config.memory_bytes, 256 << 20);
+    assert_eq!(config.http.listen.to_string(), "127.0.0.1:9600");
+    let [source] = &config.sources[..] else { panic!("one source") };
+    assert_eq!((source.name.as_str(), source.line_max_bytes), ("logs", 1 << 20));
+    assert_eq!(source.envelope, EnvelopeKind::Auto);
+    assert_eq!(kafka(source).topics, Topics::List(vec!["train-logs".to_owned()]));
+    assert_eq!(
+        (kafka(source).group.as_str(), &kafka(source).start),
+        ("riverhog", &Start::Earliest)
+    );
+    let [search, archive] = &config.sinks[..] else { panic!("two sinks") };
+    assert_eq!((search.name.as_str(), archive.name.as_str()), ("search", "archive"));
+    let SinkKind::Elasticsearch(elasticsearch) = &search.kind else { panic!("elasticsearch") };
+    assert_eq!(elasticsearch.auth, Auth::None);
+    assert_eq!(elasticsearch.batch, BatchSettings::default());
+    let SinkKind::S3(s3) = &archive.kind else { panic!("s3") };
+    assert!(s3.path_style, "an endpoint of one's own is asked by path");
+    assert_eq!(s3.object, ObjectSettings::default());
+    assert_eq!(s3.buckets, ["train-logs"]);
+    let Some(DeadLetter::Kafka(dead)) = &config.dead_letter else { panic!("a topic") };
+    assert_eq!(dead.brokers, ["127.0.0.1:9092"]);
+    let plan = &config.plan;
+    assert_eq!((plan.parse.len(), plan.labels.len(), plan.routes.len()), (1, 3, 2));
+    assert_eq!((plan.routes[0].sinks, plan.routes[1].sinks), (0b11, 0b10));
+    assert_eq!(plan.targets[1].destinations.len(), 2);
+    assert_eq!(plan.hosts.table.as_ref().map(|table| table.len()), Some(2));
+    assert_eq!(config.tests[0].sinks.as_deref(), Some(&["archive".to_owned()][..]));
+    assert_eq!(config.tests[0].expect[0].name, "level");
+}
+
+#[test]
+fn every_setting_can_be_set() {
+    let config = good("full.toml");
+    let source = &config.sources[0];
+    let properties = &kafka(source).properties;
+    assert_eq!(properties["security.protocol"].reveal(), "SASL_SSL");
+    assert_eq!(properties["sasl.password"].reveal(), "hunter2");
+    assert_eq!(properties["sasl.password"].shown(), "${PASSWORD}");
+    assert_eq!(properties["enable.ssl.certificate.verification"].reveal(), "true");
+    assert_eq!(kafka(source).brokers, ["kafka-1:9092", "kafka-2:9092"]);
+    assert_eq!(kafka(source).start, Start::Timestamp(1_773_280_800_000));
+    assert_eq!(config.stop_deadline_ms, 90_000);
+    let SinkKind::Elasticsearch(search) = &config.sinks[0].kind else { panic!("elasticsearch") };
+    let Auth::Basic { user, password } = &search.auth else { panic!("basic") };
+    assert_eq!((user.reveal().as_str(), password.reveal().as_str()), ("riverhog", "s3cret"));
+    assert_eq!(search.ca_file.as_deref(), Some(Path::new("golden/good/ca.pem")));
+    assert!(search.omit_message);
+    assert_eq!(config.sinks[0].halt.halt_after_ms, Some(900_000));
+    assert_eq!(config.sinks[0].halt.halt_above_permille, 50);
+    // One rule for each grok expression, under one name.
+    let names: Vec<&str> = config.plan.parse.iter().map(|rule| rule.name.as_str()).collect();
+    assert_eq!(names, ["swift", "swift", "word"]);
+    assert!(config.plan.parse[0].time.is_some() && config.plan.parse[1].time.is_none());
+    let Some(DeadLetter::Kafka(dead)) = &config.dead_letter else { panic!("a topic") };
+    assert_eq!(dead.brokers, kafka(source).brokers);
+    let borrowed: Vec<&str> = dead.properties.keys().map(String::as_str).collect();
+    assert_eq!(borrowed, ["sasl.password", "sasl.username", "security.protocol"]);
+    let expected: Vec<&str> = config.tests[0].expect.iter().map(|it| it.name.as_str()).collect();
+    assert_eq!(expected, ["level", "fields.step", "host.rack"]);
+}
+
+#[test]
+fn a_folder_is_read_in_the_order_of_names() {
+    let config = good("folder");
+    let parsers: Vec<&str> = config.plan.parse.iter().map(|rule| rule.name.as_str()).collect();
+    assert_eq!(parsers, ["first", "second"]);
+    let sinks: Vec<&str> = config.sinks.iter().map(|sink| sink.name.as_str()).collect();
+    assert_eq!(sinks, ["search", "archive"]);
+    assert_eq!(config.plan.routes[0].sinks, 0b11);
+}
+
+#[test]
+fn defaults_are_those_that_are_declared() {
+    let config = text(BASE);
+    let SinkKind::Local(local) = &config.sinks[0].kind else { panic!("local") };
+    assert_eq!(local.object, ObjectSettings::default());
+    assert_eq!(local.object.size_max_bytes, 16 << 20);
+    assert_eq!((local.object.age_max_ms, local.object.level), (600_000, 1));
+    assert_eq!(config.http, HttpSettings::default());
+    assert_eq!((config.memory_bytes, config.stop_deadline_ms), (256 << 20, 25_000));
+    assert_eq!(config.sinks[0].halt.ahead_max_ms, 3_600_000);
+    let batch = BatchSettings::default();
+    assert_eq!((batch.size_max_bytes, batch.count_max, batch.age_max_ms), (4 << 20, 10_000, 1_000));
+}
+
+#[test]
+fn the_fingerprint_changes_with_what_changes_events() {
+    let base = text(BASE).fingerprint;
+    let check = |change: &str, same: bool| {
+        assert_eq!(text(&format!("{change}\n{BASE}")).fingerprint == base, same, "{change}");
+    };
+    check("# a comment", true);
+    check("memory = '256MiB'", true);
+    check("memory = '0.25GiB'", true);
+    check("memory = '512MiB'", false);
+    check("unparsed = 'drop'", false);
+    let more = |more: &str| text(&format!("{BASE}{more}")).fingerprint;
+    assert_eq!(more("[[tests]]\nline = 'a'\nexpect = { level = 'info' }"), base);
+    assert_ne!(more("[labels]\ntask = { from = ['key'] }"), base);
+    assert_ne!(more("[[parse]]\nname = 'a'\ngrok = '%{WORD:a}'"), base);
+    assert_ne!(more("[time]\nzone = 'Asia/Shanghai'"), base);
+}
+
+#[test]
+fn secrets_do_not_count_for_the_fingerprint_and_all_else_does() {
+    let of = |env: &With| load_with("golden/good/full.toml", env).fingerprint;
+    let base = of(&With("", "", "1"));
+    assert_eq!(of(&With("PASSWORD", "other", "1")), base);
+    assert_ne!(of(&With("TASK", "other", "1")), base);
+    assert_ne!(of(&With("", "", "2")), base);
+}
+
+#[test]
+fn the_host_table_counts_and_can_be_read_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, table) = (folder.path().join("a.toml"), folder.path().join("hosts.csv"));
+    fs::write(&path, format!("{BASE}[hosts]\ntable = 'hosts.csv'")).unwrap();
+    fs::write(&table, "host,rack\na,1\n").unwrap();
+    let config = load(&path, &With("", "", "1")).unwrap();
+    fs::write(&table, "host,rack\na,1\nb,2\n").unwrap();
+    let (hosts, fingerprint) = config.reload_hosts().unwrap().expect("there is a table");
+    assert_eq!(hosts.len(), 2);
+    assert_ne!(fingerprint, config.fingerprint);
+    assert_eq!(fingerprint, load(&path, &With("", "", "1")).unwrap().fingerprint);
+    fs::write(&table, "host,row\na,1\n").unwrap();
+    assert!(config.reload_hosts().unwrap_err().to_string().contains("other columns"));
+    fs::write(&table, "host,rack\na,1\na,2\n").unwrap();
+    let report = config.reload_hosts().unwrap_err();
+    assert_eq!(report.diagnostics[0].place.as_ref().map(riverhog_config::Place::line), Some(3));
+    assert!(text(BASE).reload_hosts().unwrap().is_none());
+}
+
+#[test]
+fn guarantees_are_what_each_sink_can_keep() {
+    let config = good("full.toml");
+    let found: Vec<(String, bool)> = guarantees(&config)
+        .into_iter()
+        .map(|(name, text)| (name, text.starts_with("effectively once")))
+        .collect();
+    let expect = [("search", true), ("vector", false), ("archive", false), ("copy", true)];
+    assert_eq!(found, expect.map(|(name, once)| (name.to_owned(), once)));
+}
+
+#[test]
+fn what_is_hardly_meant_is_a_warning() {
+    let config = text(&format!("{BASE}[sinks.spare]\ntype = 'local'\npath = 'b'"));
+    assert_eq!(config.warnings.len(), 1);
+    assert_eq!(config.warnings[0].severity, Severity::Warning);
+    assert_eq!(config.warnings[0].message, "no route leads to the sink `spare`");
+}

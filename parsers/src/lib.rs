@@ -1,0 +1,19 @@
+//! The `parsers` room: from bytes to fields.
+//!
+//! What it is for: taking one value apart (envelope, lines), finding the fields of a line (grok),
+//! and giving text its meaning (time, level). Invariant of the whole room: no I/O, no async, no
+//! clock, no configuration format; what a function needs to know comes in as an argument, and bad
+//! input is an answer (`Outcome`, `Option`), never a panic.
+//!
+//! In the order of a line's trip: [`envelope`] takes the shipper's wrapping off, [`lines`] splits a
+//! value into raw lines, [`grok`] finds fields, [`time`] and [`level`] read two of them. The next
+//! stop of the trip is the `rules` room.
+
+mod suggest;
+
+pub mod envelope;
+pub mod lines;
+
+pub mod grok;
+pub mod level;
+pub mod time;

@@ -1,0 +1,292 @@
+//! From a loaded configuration to a running pipeline: the one place that turns settings into parts.
+//! Sinks and dead letters are shared; each source has a driver of its own.
+//!
+//! Invariant: a sink's number is its place in the configuration, and the dead-letter writer's comes
+//! after the last; every driver and sink of a process is built with these numbers. Next stop:
+//! [`sinks`], [`dead_letters`], [`sources`], in the order they are started.
+
+pub mod dead_letters;
+pub mod sinks;
+pub mod sources;
+
+use std::hash::{BuildHasher as _, RandomState};
+use std::sync::Arc;
+use std::time::Duration;
+
+use riverhog_config::{Config, Source, SourceKind};
+use tokio::sync::{mpsc, watch};
+use tokio::task::JoinSet;
+
+use crate::backoff::Jitter;
+use crate::delivery_rules::DeliveryRules;
+use crate::dispatch::Dispatch;
+use crate::driver::{self, Driver, Ended};
+use crate::memory::Memory;
+use crate::sink::archive::s3::S3SettingsError;
+use crate::sink::elasticsearch::http::HttpSetupError;
+use crate::sink::{Cured, RetrySettings, SinkContext};
+use crate::source::error::SourceError;
+use crate::telemetry::health::Health;
+use crate::telemetry::metrics::Metrics;
+use crate::transform::PlanTransform;
+
+/// Cures on their way to a driver.
+const CURES_MAX: usize = 64;
+/// How long a revoke waits for what is in flight: well below the time a group gives its members.
+const REVOKE_WAIT: Duration = Duration::from_secs(5);
+/// Words of dead letters that do not come from a store, counted from zero.
+const DEAD_LETTER_REASONS: [&str; 5] =
+    ["no_route", "unparsed", "missing_value", "refused", "too_large"];
+
+/// A part that its settings cannot make.
+#[derive(Debug, thiserror::Error)]
+pub enum AssembleError {
+    /// The client of an `elasticsearch` sink.
+    #[error("[sinks.{sink}]: {cause}")]
+    Http {
+        /// The sink.
+        sink: String,
+        /// What is wrong.
+        cause: HttpSetupError,
+    },
+    /// The client of an `s3` sink.
+    #[error("[sinks.{sink}]: {cause}")]
+    S3 {
+        /// The sink.
+        sink: String,
+        /// What is wrong.
+        cause: S3SettingsError,
+    },
+    /// A source.
+    #[error("[sources.{source_name}]: {cause}")]
+    Source {
+        /// The source.
+        source_name: String,
+        /// What is wrong.
+        cause: SourceError,
+    },
+    /// Something this version cannot do yet; `load` refuses it first.
+    #[error("{setting}: not possible yet")]
+    Later {
+        /// Its TOML path and value.
+        setting: String,
+    },
+    /// The target of dead letters.
+    #[error("[dead_letter]: {0}")]
+    DeadLetter(String),
+}
+
+impl AssembleError {
+    /// Whether the settings are at fault, not the machine.
+    pub fn is_wrong_input(&self) -> bool {
+        !matches!(
+            self,
+            AssembleError::Source { cause: SourceError::Thread(_) | SourceError::Ended, .. }
+        )
+    }
+}
+
+/// What a pipeline is given beside its configuration.
+#[derive(Debug, Clone)]
+pub struct Surroundings {
+    /// Counters.
+    pub metrics: Metrics,
+    /// Readiness.
+    pub health: Health,
+    /// Set to true by whoever wants the pipeline to stop; by the pipeline when a source fails.
+    pub stop: watch::Sender<bool>,
+    /// How long a stop flushes.
+    pub stop_deadline: Duration,
+    /// Between two commits.
+    pub commit_interval: Duration,
+}
+
+/// A pipeline whose sinks run and whose sources wait for [`Pipeline::run`].
+pub struct Pipeline {
+    sources: Vec<SourceRun>,
+    stop: watch::Sender<bool>,
+}
+
+/// One source on its way to a driver.
+struct SourceRun {
+    source: Source,
+    kafka_sources: u64,
+    transform: Arc<PlanTransform>,
+    dispatch: Dispatch,
+    cured: mpsc::Receiver<Cured>,
+    memory: Memory,
+    metrics: Metrics,
+    health: Health,
+    settings: driver::Settings,
+    stop: watch::Receiver<bool>,
+}
+
+impl Pipeline {
+    /// Builds all parts and starts sinks and dead letters. Nothing is read yet.
+    ///
+    /// # Errors
+    /// The first part whose settings are of no use.
+    pub async fn assemble(
+        config: &Config,
+        surroundings: &Surroundings,
+    ) -> Result<Pipeline, AssembleError> {
+        let Surroundings { metrics, health, stop, .. } = surroundings;
+        let rules = DeliveryRules::all();
+        let memory = Memory::new(config.memory_bytes);
+        let jitter = Arc::new(Jitter::new(random()));
+        let retry = RetrySettings::default();
+        let dead_letters = dead_letters::start(config, &retry, &jitter, metrics, rules)?;
+        let (cured, cures) = mpsc::channel(CURES_MAX);
+        let mut handles = Vec::with_capacity(config.sinks.len());
+        for (number, sink) in config.sinks.iter().enumerate() {
+            metrics.declare_sink(&sink.name);
+            let context = SinkContext {
+                number,
+                name: sink.name.as_str().into(),
+                retry: retry.clone(),
+                jitter: Arc::clone(&jitter),
+                memory: memory.clone(),
+                dead_letters: dead_letters.clone(),
+                cured: cured.clone(),
+                metrics: metrics.clone(),
+                health: health.clone(),
+                rules,
+            };
+            handles.push(sinks::start(sink, context, &config.fingerprint).await?);
+        }
+        if dead_letters.is_some() {
+            metrics.declare_dead_letters(&DEAD_LETTER_REASONS);
+        }
+        let dispatch = Dispatch { sinks: handles.into(), dead_letters, metrics: metrics.clone() };
+        let sources = source_runs(config, surroundings, &dispatch, &memory, cures);
+        Ok(Pipeline { sources, stop: stop.clone() })
+    }
+
+    /// Reads until every source has ended or the pipeline is told to stop. When one source fails,
+    /// the others are stopped.
+    ///
+    /// # Errors
+    /// A source whose settings are of no use.
+    pub async fn run(self) -> Result<Ended, AssembleError> {
+        let mut running = JoinSet::new();
+        for source in self.sources {
+            running.spawn(source.run());
+        }
+        let mut all = Ok(Ended::Settled);
+        while let Some(joined) = running.join_next().await {
+            let one = match joined {
+                Ok(one) => one,
+                Err(panic) => Ok(Ended::Failed(format!("a driver broke off: {panic}"))),
+            };
+            if matches!(one, Err(_) | Ok(Ended::Failed(_))) {
+                self.stop.send_replace(true);
+            }
+            all = worse(all, one);
+        }
+        all
+    }
+}
+
+/// The first failure, else the first deadline that was missed.
+fn worse(
+    before: Result<Ended, AssembleError>,
+    one: Result<Ended, AssembleError>,
+) -> Result<Ended, AssembleError> {
+    let weight = |ended: &Result<Ended, AssembleError>| match ended {
+        Ok(Ended::Settled) => 0,
+        Ok(Ended::Deadline) => 1,
+        Ok(Ended::Failed(_)) => 2,
+        Err(_) => 3,
+    };
+    if weight(&one) > weight(&before) { one } else { before }
+}
+
+fn source_runs(
+    config: &Config,
+    surroundings: &Surroundings,
+    dispatch: &Dispatch,
+    memory: &Memory,
+    cures: mpsc::Receiver<Cured>,
+) -> Vec<SourceRun> {
+    let count = config.sources.len();
+    let kafka_sources = config.sources.iter().filter(|it| it.kafka().is_some()).count() as u64;
+    let settings = driver::Settings {
+        fingerprint: config.fingerprint.as_str().into(),
+        commit_interval: surroundings.commit_interval,
+        revoke_wait: REVOKE_WAIT,
+        stop_deadline: surroundings.stop_deadline,
+        rules: DeliveryRules::all(),
+    };
+    let with_cures = config.sources.iter().zip(fan_out(cures, count));
+    let run = |(source, cured): (&Source, mpsc::Receiver<Cured>)| SourceRun {
+        transform: Arc::new(PlanTransform::new(
+            Arc::clone(&config.plan),
+            source.envelope,
+            source.line_max_bytes,
+            surroundings.metrics.clone(),
+        )),
+        kafka_sources,
+        dispatch: dispatch.clone(),
+        cured,
+        memory: memory.clone(),
+        metrics: surroundings.metrics.clone(),
+        // A file that has been read to its end must not make the others' process unready.
+        health: match source.kind {
+            SourceKind::Kafka(_) => surroundings.health.clone(),
+            SourceKind::File(_) | SourceKind::Stdin if count == 1 => surroundings.health.clone(),
+            SourceKind::File(_) | SourceKind::Stdin => Health::new(),
+        },
+        settings: settings.clone(),
+        stop: surroundings.stop.subscribe(),
+        source: source.clone(),
+    };
+    with_cures.map(run).collect()
+}
+
+/// Every driver is told of every cure: each knows by itself whether it gave lines up.
+fn fan_out(mut cures: mpsc::Receiver<Cured>, count: usize) -> Vec<mpsc::Receiver<Cured>> {
+    if count == 1 {
+        return vec![cures];
+    }
+    let (senders, receivers): (Vec<_>, Vec<_>) =
+        (0..count).map(|_| mpsc::channel::<Cured>(CURES_MAX)).unzip();
+    tokio::spawn(async move {
+        while let Some(cured) = cures.recv().await {
+            for sender in &senders {
+                if sender.send(cured.clone()).await.is_err() {
+                    tracing::trace!("a driver that has ended needs no cure");
+                }
+            }
+        }
+    });
+    receivers
+}
+
+impl SourceRun {
+    async fn run(mut self) -> Result<Ended, AssembleError> {
+        let starting = sources::start(&self.source, &self.memory, self.kafka_sources, REVOKE_WAIT);
+        let link = tokio::select! {
+            biased;
+            // Nothing was read, so nothing is unsettled.
+            _ = self.stop.wait_for(|stop| *stop) => return Ok(Ended::Settled),
+            link = starting => link?,
+        };
+        let driver = Driver {
+            link,
+            transform: self.transform,
+            dispatch: self.dispatch,
+            cured: self.cured,
+            stop: self.stop,
+            memory: self.memory,
+            metrics: self.metrics,
+            health: self.health,
+            settings: self.settings,
+        };
+        Ok(driver.run().await)
+    }
+}
+
+/// A number that differs from process to process: every `RandomState` has keys of its own.
+fn random() -> u64 {
+    RandomState::new().hash_one(0)
+}

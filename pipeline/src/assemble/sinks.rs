@@ -1,0 +1,169 @@
+//! Sinks from their settings, and the stores and clients that other commands share with them.
+//!
+//! Invariant: a setting is read here and nowhere else in this room, so that `check`, `setup` and
+//! `archive` reach a store exactly as the sink does. Next stop: [`crate::sink`].
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use riverhog_config::{
+    Auth, Compression, ElasticsearchSink, Exclusive, ObjectSettings, Records, S3Sink, Sink,
+    SinkKind,
+};
+
+use super::{AssembleError, random};
+use crate::sink::archive::footer::RecordKind;
+use crate::sink::archive::local::LocalStore;
+use crate::sink::archive::s3::{S3Settings, S3SettingsError, S3Store};
+use crate::sink::archive::store::ObjectStore;
+use crate::sink::elasticsearch::http::{Credentials, HttpBulk, HttpSettings};
+use crate::sink::{SinkContext, SinkHandle, archive, elasticsearch};
+
+/// Longest that opening a connection to a store may take.
+const CONNECT_MAX: Duration = Duration::from_secs(10);
+/// Objects written to a folder at once; more only make a disk seek.
+const LOCAL_TRANSFERS: usize = 4;
+
+/// The stores of an archive by bucket; a folder stands under the empty name.
+pub type Stores = BTreeMap<String, Arc<dyn ObjectStore>>;
+
+/// Starts a sink.
+pub(super) async fn start(
+    sink: &Sink,
+    context: SinkContext,
+    fingerprint: &str,
+) -> Result<SinkHandle, AssembleError> {
+    match &sink.kind {
+        SinkKind::Elasticsearch(elasticsearch) => {
+            let transport = HttpBulk::new(&http_settings(elasticsearch))
+                .map_err(|cause| AssembleError::Http { sink: sink.name.clone(), cause })?;
+            let settings = bulk_settings(elasticsearch);
+            Ok(elasticsearch::spawn(context, settings, Arc::new(transport)))
+        }
+        SinkKind::S3(s3) => {
+            let stores = stores(sink).await?.unwrap_or_default();
+            let cut = Cut {
+                object: &s3.object,
+                records: s3.records,
+                transfers: s3.in_flight_max,
+                prefixes_max: s3.prefixes_max,
+                exclusive: s3.exclusive == Exclusive::Create,
+            };
+            Ok(archive::spawn(context, cut.settings(fingerprint), stores))
+        }
+        SinkKind::Local(local) => {
+            let stores = stores(sink).await?.unwrap_or_default();
+            let cut = Cut {
+                object: &local.object,
+                records: local.records,
+                transfers: LOCAL_TRANSFERS,
+                prefixes_max: local.prefixes_max,
+                exclusive: true,
+            };
+            Ok(archive::spawn(context, cut.settings(fingerprint), stores))
+        }
+    }
+}
+
+/// How to reach the store of an `elasticsearch` sink.
+pub fn http_settings(sink: &ElasticsearchSink) -> HttpSettings {
+    HttpSettings {
+        urls: sink.urls.iter().map(|url| url.reveal().clone()).collect(),
+        credentials: match &sink.auth {
+            Auth::None => Credentials::None,
+            Auth::Basic { user, password } => Credentials::Basic {
+                user: user.reveal().clone(),
+                password: password.reveal().clone(),
+            },
+            Auth::ApiKey(key) => Credentials::ApiKey(key.reveal().clone()),
+            Auth::Bearer(token) => Credentials::Bearer(token.reveal().clone()),
+        },
+        ca_file: sink.ca_file.clone(),
+        gzip: sink.compression == Compression::Gzip,
+        timeout: Duration::from_millis(sink.timeout_ms),
+    }
+}
+
+/// The stores of an archive sink; `None` for a sink that is no archive.
+///
+/// # Errors
+/// Settings of no use.
+pub async fn stores(sink: &Sink) -> Result<Option<Stores>, AssembleError> {
+    match &sink.kind {
+        SinkKind::Elasticsearch(_) => Ok(None),
+        SinkKind::S3(s3) => {
+            let stores = s3_stores(s3).await;
+            stores.map(Some).map_err(|cause| AssembleError::S3 { sink: sink.name.clone(), cause })
+        }
+        SinkKind::Local(local) => {
+            let store: Arc<dyn ObjectStore> = Arc::new(LocalStore::new(&local.path));
+            Ok(Some(Stores::from([(String::new(), store)])))
+        }
+    }
+}
+
+async fn s3_stores(sink: &S3Sink) -> Result<Stores, S3SettingsError> {
+    let timeout = Duration::from_millis(sink.timeout_ms);
+    let credentials = sink.credentials.as_ref();
+    let settings = S3Settings {
+        endpoint: sink.endpoint.as_ref().map(|it| it.reveal().clone()),
+        region: sink.region.clone(),
+        path_style: sink.path_style,
+        credentials: credentials
+            .map(|it| (it.access_key.reveal().clone(), it.secret_key.reveal().clone())),
+        ca_pem: None,
+        connect_timeout: timeout.min(CONNECT_MAX),
+        timeout,
+    };
+    let mut stores = Stores::new();
+    let mut first: Option<S3Store> = None;
+    for bucket in &sink.buckets {
+        let store = match &first {
+            Some(store) => store.bucket(bucket),
+            None => S3Store::new(&settings, bucket).await?,
+        };
+        first.get_or_insert_with(|| store.clone());
+        stores.insert(bucket.clone(), Arc::new(store));
+    }
+    Ok(stores)
+}
+
+fn bulk_settings(sink: &ElasticsearchSink) -> elasticsearch::Settings {
+    elasticsearch::Settings {
+        batch_bytes: sink.batch.size_max_bytes,
+        batch_count: sink.batch.count_max,
+        batch_age: Duration::from_millis(sink.batch.age_max_ms),
+        in_flight: sink.in_flight_max.max(1),
+        omit_message: sink.omit_message,
+    }
+}
+
+/// What the two kinds of archive have in common.
+struct Cut<'a> {
+    object: &'a ObjectSettings,
+    records: Records,
+    transfers: usize,
+    prefixes_max: usize,
+    exclusive: bool,
+}
+
+impl Cut<'_> {
+    fn settings(&self, fingerprint: &str) -> archive::Settings {
+        archive::Settings {
+            fingerprint: fingerprint.into(),
+            records: match self.records {
+                Records::Events => RecordKind::Events,
+            },
+            object_bytes: self.object.size_max_bytes as u64,
+            object_age: Duration::from_millis(self.object.age_max_ms),
+            level: self.object.level,
+            transfers: self.transfers,
+            prefixes_max: self.prefixes_max,
+            // An archive keeps the raw line.
+            omit_message: false,
+            exclusive: self.exclusive,
+            nonce: random() as u32,
+        }
+    }
+}

@@ -1,0 +1,310 @@
+//! `riverhog grok`: tries a pattern on lines, or many patterns on one input each with `--batch`.
+//!
+//! Invariant: one JSON object a line of output for each line of input, whatever the input is. Next
+//! stop: the room `parsers`, which matches.
+
+use std::io::{self, BufRead, Write};
+
+use clap::{Args, ValueEnum};
+use riverhog_parsers::grok::{
+    Capture, FieldType, Grok, GrokError, GrokOptions, Outcome, PatternSet, to_float, to_int,
+};
+use riverhog_parsers::lines::to_text;
+use serde::Deserialize;
+use serde_json::{Map, Number, Value, json};
+
+use super::parse::read_until;
+use super::{CommandError, Console, Exit};
+
+/// Longest line looked at.
+const LINE_BYTES_MAX: usize = 16 << 20;
+
+const EXAMPLES: &str = r#"Examples:
+  riverhog grok '%{LOGLEVEL:level} %{GREEDYDATA:content}' < train.log
+  riverhog grok --define 'STEP=step [0-9]+' '%{STEP:step}' < train.log
+  riverhog grok --explain '%{LOGLEVEL:level} %{GREEDYDATA:content}'
+  echo '{"id":1,"pattern":"%{INT:n:int}","input":"7"}' | riverhog grok --batch
+
+Each line is answered by {"matched":true,"fields":{…}}, {"matched":false} or {"error":"…"}.
+--batch takes objects with id, set, pattern, define, input, named_captures_only and
+keep_empty_captures, one a line, and repeats the id."#;
+
+/// `--set`
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum SetArg {
+    // Logstash's `legacy` patterns.
+    #[default]
+    Legacy,
+    // Logstash's `ecs-v1` patterns.
+    EcsV1,
+}
+
+/// Arguments of `grok`.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct GrokArgs {
+    /// The pattern
+    #[arg(value_name = "PATTERN", required_unless_present = "batch")]
+    pattern: Option<String>,
+    /// The stock patterns
+    #[arg(long, value_enum, default_value_t)]
+    set: SetArg,
+    /// A pattern of your own for %{NAME}; may be given several times
+    #[arg(long, value_name = "NAME=REGEX", value_parser = definition)]
+    define: Vec<(String, String)>,
+    /// Lines end in a NUL byte, so that they may hold newlines
+    #[arg(long)]
+    null: bool,
+    /// Say how the pattern is run and which fields it has, and read nothing
+    #[arg(long, conflicts_with = "batch")]
+    explain: bool,
+    /// Read requests from standard input, one JSON object a line
+    #[arg(long, conflicts_with_all = ["pattern", "set", "define", "null"])]
+    batch: bool,
+}
+
+pub(super) fn run(args: &GrokArgs, console: Console) -> Result<Exit, CommandError> {
+    let mut out = console.out();
+    let input = &mut io::stdin().lock();
+    match &args.pattern {
+        Some(pattern) => {
+            let options = GrokOptions {
+                set: args.set.into(),
+                definitions: args.define.clone(),
+                ..GrokOptions::default()
+            };
+            let grok = Grok::compile(pattern, &options).map_err(|error| wrong(pattern, &error))?;
+            if args.explain {
+                explain(&grok, &mut out)?;
+            } else {
+                let end = if args.null { 0 } else { b'\n' };
+                each_line(&grok, end, input, &mut out)?;
+            }
+        }
+        None => batch(input, &mut out)?,
+    }
+    out.flush()?;
+    Ok(Exit::Done)
+}
+
+fn definition(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((name, regex)) if !name.is_empty() => Ok((name.to_owned(), regex.to_owned())),
+        _ => Err("write NAME=REGEX".to_owned()),
+    }
+}
+
+/// The pattern with a mark below what is wrong in it.
+fn wrong(pattern: &str, error: &GrokError) -> CommandError {
+    let start = pattern.floor_char_boundary(error.span.start);
+    let end = pattern.ceil_char_boundary(error.span.end.min(pattern.len())).max(start);
+    let before = pattern[..start].chars().count();
+    let marked = pattern[start..end].chars().count().max(1);
+    let (space, mark) = (" ".repeat(before), "^".repeat(marked));
+    let message = format!("{}\n  {pattern}\n  {space}{mark}", error.message);
+    error.help.iter().fold(CommandError::wrong(message), CommandError::with_help)
+}
+
+fn explain(grok: &Grok, out: &mut impl Write) -> io::Result<()> {
+    writeln!(out, "tier    {}", format!("{:?}", grok.tier()).to_lowercase())?;
+    for field in grok.fields() {
+        let kind = match field.kind {
+            FieldType::Text => "text",
+            FieldType::Int => "int",
+            FieldType::Float => "float",
+        };
+        writeln!(out, "field   {} ({kind})", field.name)?;
+    }
+    Ok(())
+}
+
+fn each_line(
+    grok: &Grok,
+    end: u8,
+    input: &mut impl BufRead,
+    out: &mut impl Write,
+) -> io::Result<()> {
+    let mut scratch = grok.scratch();
+    let (mut line, mut captures) = (Vec::new(), Vec::new());
+    while read_until(input, end, &mut line, LINE_BYTES_MAX)?.is_some() {
+        let text = to_text(&line);
+        let outcome = grok.run(&text, &mut scratch, &mut captures);
+        writeln!(out, "{}", answer(grok, outcome, &captures, &text))?;
+    }
+    Ok(())
+}
+
+fn answer(grok: &Grok, outcome: Outcome, captures: &[Capture], text: &str) -> Value {
+    match outcome {
+        Outcome::Matched => json!({"matched": true, "fields": fields(grok, captures, text)}),
+        Outcome::Unmatched(riverhog_parsers::grok::Reason::NoMatch) => json!({"matched": false}),
+        Outcome::Unmatched(reason) => json!({"error": reason.as_str()}),
+    }
+}
+
+/// The captures as objects; those of one name become an array.
+fn fields(grok: &Grok, captures: &[Capture], text: &str) -> Value {
+    let mut root = Map::new();
+    for capture in captures {
+        let field = &grok.fields()[usize::from(capture.field)];
+        let value = value(field.kind, capture, text);
+        put(&mut root, &field.path, value);
+    }
+    Value::Object(root)
+}
+
+fn put(object: &mut Map<String, Value>, path: &[String], value: Value) {
+    let Some((name, rest)) = path.split_first() else { return };
+    if rest.is_empty() {
+        match object.get_mut(name) {
+            None => drop(object.insert(name.clone(), value)),
+            Some(Value::Array(values)) => values.push(value),
+            Some(first) => *first = Value::Array(vec![first.take(), value]),
+        }
+        return;
+    }
+    let inner = object.entry(name.as_str()).or_insert_with(|| Value::Object(Map::new()));
+    match inner {
+        Value::Object(inner) => put(inner, rest, value),
+        // A field that is both a value and an object: the object is what can hold both.
+        other => {
+            let mut inner = Map::new();
+            put(&mut inner, rest, value);
+            *other = Value::Object(inner);
+        }
+    }
+}
+
+fn value(kind: FieldType, capture: &Capture, text: &str) -> Value {
+    if capture.is_absent() {
+        return Value::Null;
+    }
+    let text = capture.text(text);
+    match kind {
+        FieldType::Text => text.into(),
+        // Beyond i64 and f64 a number is kept as it was written, as in events.
+        FieldType::Int => to_int(text).map_or_else(|| text.into(), Value::from),
+        FieldType::Float => {
+            Number::from_f64(to_float(text)).map_or_else(|| text.into(), Value::Number)
+        }
+    }
+}
+
+/// One request of `--batch`.
+#[derive(Debug, Deserialize)]
+struct Request {
+    #[serde(default)]
+    id: Value,
+    #[serde(default)]
+    set: SetArg,
+    pattern: String,
+    #[serde(default)]
+    define: Map<String, Value>,
+    input: String,
+    named_captures_only: Option<bool>,
+    #[serde(default)]
+    keep_empty_captures: bool,
+}
+
+fn batch(input: &mut impl BufRead, out: &mut impl Write) -> io::Result<()> {
+    let mut line = Vec::new();
+    while read_until(input, b'\n', &mut line, LINE_BYTES_MAX)?.is_some() {
+        if line.trim_ascii().is_empty() {
+            continue;
+        }
+        let answer = match serde_json::from_slice::<Request>(&line) {
+            Ok(request) => request.answer(),
+            Err(error) => json!({"id": null, "error": format!("not a request: {error}")}),
+        };
+        writeln!(out, "{answer}")?;
+        // Whoever asks one after the other waits for the answer.
+        out.flush()?;
+    }
+    Ok(())
+}
+
+impl Request {
+    fn answer(self) -> Value {
+        let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        let options = GrokOptions {
+            set: self.set.into(),
+            definitions: self.define.iter().map(|(name, it)| (name.clone(), text(it))).collect(),
+            named_captures_only: self.named_captures_only.unwrap_or(true),
+            keep_empty_captures: self.keep_empty_captures,
+        };
+        let answered = match Grok::compile(&self.pattern, &options) {
+            Err(error) => json!({"error": error.message}),
+            Ok(grok) => {
+                let mut captures = Vec::new();
+                let outcome = grok.run(&self.input, &mut grok.scratch(), &mut captures);
+                answer(&grok, outcome, &captures, &self.input)
+            }
+        };
+        let mut object = Map::new();
+        object.insert("id".to_owned(), self.id);
+        if let Value::Object(answered) = answered {
+            object.extend(answered);
+        }
+        Value::Object(object)
+    }
+}
+
+impl From<SetArg> for PatternSet {
+    fn from(set: SetArg) -> PatternSet {
+        match set {
+            SetArg::Legacy => PatternSet::Legacy,
+            SetArg::EcsV1 => PatternSet::EcsV1,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(request: &str, expect: &str) {
+        let mut out = Vec::new();
+        batch(&mut format!("{request}\n").as_bytes(), &mut out).unwrap();
+        let answer = String::from_utf8(out).unwrap();
+        let (answer, expect): (Value, Value) =
+            (serde_json::from_str(&answer).unwrap(), serde_json::from_str(expect).unwrap());
+        assert_eq!(answer, expect, "{request}");
+    }
+
+    #[test]
+    fn a_batch_answers_each_request() {
+        check(
+            r#"{"id":"a","pattern":"%{WORD:[job][name]} %{INT:[job][id]:int}","input":"run 42"}"#,
+            r#"{"id":"a","matched":true,"fields":{"job":{"name":"run","id":42}}}"#,
+        );
+        check(
+            r#"{"id":2,"pattern":"%{WORD:w} %{WORD:w}","input":"a b"}"#,
+            r#"{"id":2,"matched":true,"fields":{"w":["a","b"]}}"#,
+        );
+        check(r#"{"id":3,"pattern":"^b","input":"a"}"#, r#"{"id":3,"matched":false}"#);
+        check(
+            r#"{"id":4,"pattern":"%{N:x:float}","define":{"N":"[0-9.]+"},"input":"1.5"}"#,
+            r#"{"id":4,"matched":true,"fields":{"x":1.5}}"#,
+        );
+    }
+
+    #[test]
+    fn what_is_no_request_is_an_answer_too() {
+        for bad in
+            ["{", "[]", r#"{"id":1}"#, r#"{"id":1,"pattern":"%{NO:x}","input":"","set":"x"}"#]
+        {
+            let mut out = Vec::new();
+            batch(&mut bad.as_bytes(), &mut out).unwrap();
+            let answer: Value = serde_json::from_slice(&out).unwrap();
+            assert!(answer["error"].is_string(), "{bad}: {answer}");
+        }
+    }
+
+    #[test]
+    fn a_wrong_pattern_is_marked() {
+        let error = GrokError { span: 3..6, message: "no".to_owned(), help: Some("do".to_owned()) };
+        let text = wrong("训a%{X}", &error).render(false);
+        assert_eq!(text, "error: no\n  训a%{X}\n   ^^^\nhelp: do");
+    }
+}

@@ -1,0 +1,205 @@
+//! `riverhog parse`: what a configuration makes of lines, as JSON, without any service.
+//!
+//! Invariant: one event a line of output, in the order of the input, each with the numbers of the
+//! input lines it was made of. Next stop: `trial.rs`.
+
+use std::io::{self, BufRead, Write};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use chrono::DateTime;
+use clap::Args;
+use riverhog_parsers::grok::{Grok, GrokOptions};
+use riverhog_parsers::time::TimeParser;
+use riverhog_rules::event::Disposition;
+use riverhog_rules::plan::{ParseRule, Plan, TimeRule};
+
+use super::trial::{Given, Trial};
+use super::{CommandError, Console, Exit, load};
+use crate::clock;
+
+/// The pattern of lines where no configuration gives one: that of the guide's first configuration.
+const PATTERN: &str =
+    "%{TIMESTAMP_ISO8601:log_time} %{LOGLEVEL:level} %{NOTSPACE:component}: %{GREEDYDATA:content}";
+/// Its times.
+const TIME_FORMATS: [&str; 2] = ["ISO8601", "yyyy-MM-dd HH:mm:ss,SSS"];
+
+const EXAMPLES: &str = "Examples:
+  riverhog parse < train.log                           lines like `TIME LEVEL COMPONENT: CONTENT`
+  riverhog parse --zone Asia/Shanghai < train.log      times without a zone are Shanghai's
+  riverhog parse --config pipeline.toml < train.log    as the configuration says
+  riverhog parse --config pipeline.toml < train.log | jq -c 'select(.tags) | .content'
+
+Each event has `\"lines\":[first,last]`, the numbers of the input lines it was made of. Labels and
+hosts that come from Kafka headers have their defaults here.";
+
+/// Arguments of `parse`.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct ParseArgs {
+    /// The configuration whose parsers, labels and hosts are used
+    #[arg(long, value_name = "CONFIG")]
+    config: Option<PathBuf>,
+    /// A built-in format
+    #[arg(long = "as", value_name = "FORMAT", conflicts_with = "config", hide = true)]
+    format: Option<String>,
+    /// When the lines were received, RFC 3339, in place of now; gives a year to lines without one
+    #[arg(long, value_name = "TIME")]
+    reference: Option<String>,
+    /// Zone of times that name none: an IANA name or +08:00
+    #[arg(long, value_name = "ZONE", conflicts_with = "config")]
+    zone: Option<String>,
+}
+
+pub(super) fn run(args: &ParseArgs, console: Console) -> Result<Exit, CommandError> {
+    if let Some(format) = &args.format {
+        let message = format!("--as {format}: there are no built-in formats in this version");
+        let help = "write the format with `grok` in a configuration and name that with --config";
+        return Err(CommandError::wrong(message).with_help(help));
+    }
+    let received_ns = reference(args.reference.as_deref())?;
+    let mut trial = match &args.config {
+        Some(path) => Trial::of_config(&load(path, console)?),
+        None => Trial::of_plan(Arc::new(usual_plan(args.zone.as_deref().unwrap_or("UTC"))?)),
+    };
+    let mut out = console.out();
+    parse(&mut trial, received_ns, &mut io::stdin().lock(), &mut out)?;
+    out.flush()?;
+    Ok(Exit::Done)
+}
+
+fn reference(text: Option<&str>) -> Result<i64, CommandError> {
+    let Some(text) = text else { return Ok(clock::now_ms().saturating_mul(1_000_000)) };
+    let time = DateTime::parse_from_rfc3339(text).ok().and_then(|time| time.timestamp_nanos_opt());
+    time.ok_or_else(|| {
+        CommandError::wrong(format!("--reference {text}: not a time"))
+            .with_help("write it like 2026-03-12T10:23:45+08:00")
+    })
+}
+
+/// One parser, no labels, no routes.
+fn usual_plan(zone: &str) -> Result<Plan, CommandError> {
+    let grok = Grok::compile(PATTERN, &GrokOptions::default())
+        .map_err(|error| CommandError::failed(error.to_string()))?;
+    let parser = TimeParser::compile(&TIME_FORMATS, zone).map_err(|error| {
+        let wrong = CommandError::wrong(format!("--zone {zone}: {}", error.message));
+        error.help.into_iter().fold(wrong, CommandError::with_help)
+    })?;
+    let time = TimeRule { field: "log_time".to_owned(), parser };
+    let name = "usual".to_owned();
+    let rule = ParseRule { name, when: None, field: None, grok, time: Some(time) };
+    Ok(Plan { parse: vec![rule], ..Plan::default() })
+}
+
+fn parse(
+    trial: &mut Trial,
+    received_ns: i64,
+    input: &mut impl BufRead,
+    out: &mut impl Write,
+) -> io::Result<()> {
+    let mut line = Vec::new();
+    let mut offset = 0;
+    let mut number = 0_u64;
+    // What is over is dropped while it is read, so that an endless line is no danger; one byte
+    // more than the longest line shows that it was cut.
+    let kept_max = trial.line_bytes_max() + 4;
+    while let Some(read) = read_line(input, &mut line, kept_max)? {
+        number += 1;
+        let given = Given { topic: "stdin", offset, key: None, headers: &[], received_ns };
+        let (events, _) = trial.run(&given, &line);
+        for event in &events.events {
+            if matches!(event.disposition, Disposition::Dropped(_)) {
+                continue;
+            }
+            let document = events.document(event);
+            out.write_all(&document[..document.len().saturating_sub(1)])?;
+            writeln!(out, ",\"lines\":[{number},{number}]}}")?;
+        }
+        offset += read as i64;
+    }
+    Ok(())
+}
+
+/// Reads a line without its end into `line`, at most `kept_max` bytes of it; the bytes it took of
+/// the input, or `None` at its end.
+pub(super) fn read_line(
+    input: &mut impl BufRead,
+    line: &mut Vec<u8>,
+    kept_max: usize,
+) -> io::Result<Option<usize>> {
+    read_until(input, b'\n', line, kept_max)
+}
+
+/// As [`read_line`], to another end.
+pub(super) fn read_until(
+    input: &mut impl BufRead,
+    end: u8,
+    line: &mut Vec<u8>,
+    kept_max: usize,
+) -> io::Result<Option<usize>> {
+    line.clear();
+    let mut read = 0;
+    loop {
+        let buffer = input.fill_buf()?;
+        if buffer.is_empty() {
+            return Ok((read > 0).then_some(read));
+        }
+        let at = memchr::memchr(end, buffer);
+        let part = &buffer[..at.unwrap_or(buffer.len())];
+        line.extend_from_slice(&part[..part.len().min(kept_max - line.len())]);
+        let taken = part.len() + usize::from(at.is_some());
+        input.consume(taken);
+        read += taken;
+        if at.is_some() {
+            if end == b'\n' && line.last() == Some(&b'\r') {
+                line.pop();
+            }
+            return Ok(Some(read));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(input: &str) -> Vec<serde_json::Value> {
+        let mut trial = Trial::of_plan(Arc::new(usual_plan("Asia/Shanghai").unwrap()));
+        let mut out = Vec::new();
+        parse(&mut trial, 1_773_282_226_004_000_000, &mut input.as_bytes(), &mut out).unwrap();
+        let text = String::from_utf8(out).unwrap();
+        text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    }
+
+    #[test]
+    fn each_line_is_an_event_with_its_number() {
+        let events = parsed(
+            "2026-03-12 10:23:45,123 ERROR swift.trainer: CUDA out of memory.\r\nnot that\n\nend",
+        );
+        let numbers: Vec<_> = events.iter().map(|event| event["lines"].to_string()).collect();
+        assert_eq!(numbers, ["[1,1]", "[2,2]", "[3,3]", "[4,4]"]);
+        assert_eq!(events[0]["level"], "error");
+        assert_eq!(events[0]["@timestamp"], "2026-03-12T02:23:45.123000000Z");
+        assert_eq!(events[0]["message"].as_str().map(|it| it.ends_with("memory.")), Some(true));
+        assert_eq!(events[1]["tags"][0], "_unparsed");
+        assert_eq!(events[1]["received"], "2026-03-12T02:23:46.004000000Z");
+        assert_eq!(events[1]["origin"]["offset"], 66);
+    }
+
+    #[test]
+    fn an_endless_line_does_not_eat_memory() {
+        let mut line = Vec::new();
+        let long = vec![b'x'; 100_000];
+        let mut input = io::BufReader::with_capacity(1000, &long[..]);
+        assert_eq!(read_line(&mut input, &mut line, 10).unwrap(), Some(100_000));
+        assert_eq!((line.len(), line.capacity() < 1000), (10, true));
+        assert_eq!(read_line(&mut input, &mut line, 10).unwrap(), None);
+    }
+
+    #[test]
+    fn a_wrong_zone_or_time_is_told() {
+        assert!(usual_plan("Mars/Olympus").is_err());
+        assert!(reference(Some("yesterday")).is_err());
+        assert_eq!(reference(Some("1970-01-01T00:00:01Z")).ok(), Some(1_000_000_000));
+    }
+}

@@ -1,0 +1,196 @@
+//! `riverhog run`: carries lines until it is stopped or its sources have ended.
+//!
+//! Invariant: the first signal stops in order within the deadline, the second ends at once; either
+//! way nothing unsettled was committed. Next stop: [`crate::assemble`].
+
+use std::path::Path;
+use std::time::Duration;
+
+use clap::Args;
+use riverhog_config::{Config, Sink, SinkKind, Source, SourceKind, Topics};
+use tokio::sync::watch;
+
+use super::signals::Signals;
+use super::{CommandError, ConfigArg, Console, Exit, load, runtime};
+use crate::assemble::{AssembleError, Pipeline, Surroundings};
+use crate::driver::Ended;
+use crate::telemetry::health::Health;
+use crate::telemetry::http::Server;
+use crate::telemetry::log::{self, LogFormat};
+use crate::telemetry::metrics::Metrics;
+
+/// Between two commits.
+const COMMIT_INTERVAL: Duration = Duration::from_secs(1);
+/// What a stop may take beyond its deadline: last commits, leaving the group.
+const STOP_GRACE: Duration = Duration::from_secs(15);
+
+const EXAMPLES: &str = "Examples:
+  riverhog run                               the configuration in riverhog.toml
+  riverhog run /etc/riverhog                 a folder of *.toml files
+  RIVERHOG_LOG=debug riverhog run            more words
+
+The first SIGTERM or SIGINT stops in order: what is read is delivered and committed within the
+deadline. The second ends at once; what is not committed is read again at the next start.
+
+Exit codes: 0 everything read was settled, 1 failed, 2 the configuration is wrong, 3 the deadline
+passed with lines unsettled (they are read again), 130 ended by a second signal.";
+
+/// Arguments of `run`.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct RunArgs {
+    #[command(flatten)]
+    config: ConfigArg,
+    /// What a stop may take, such as 30s; in place of `stop_deadline` in the configuration
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    stop_deadline: Option<Duration>,
+}
+
+pub(super) fn run(args: &RunArgs, console: Console) -> Result<Exit, CommandError> {
+    let config = load(&args.config.path, console)?;
+    let _log = log::init(LogFormat::Auto, console.log_color())
+        .map_err(|error| CommandError::wrong(error.to_string()))?;
+    let deadline = args.stop_deadline.unwrap_or(Duration::from_millis(config.stop_deadline_ms));
+    let runtime = runtime()?;
+    let exit = runtime.block_on(carry(&config, &args.config.path, deadline));
+    // A source's thread or a blocking call must not hold up the end.
+    runtime.shutdown_background();
+    exit
+}
+
+async fn carry(config: &Config, path: &Path, deadline: Duration) -> Result<Exit, CommandError> {
+    let mut signals = Signals::take()?;
+    let (metrics, health) = (Metrics::new(), Health::new());
+    let server = Server::start(config.http.listen, metrics.clone(), health.clone()).await;
+    let server = server.map_err(|error| {
+        let failed = CommandError::failed(error.to_string());
+        error.hint().into_iter().fold(failed, CommandError::with_help)
+    })?;
+    announce(config, path, &server);
+    let (stop, _) = watch::channel(false);
+    let surroundings = Surroundings {
+        metrics,
+        health: health.clone(),
+        stop: stop.clone(),
+        stop_deadline: deadline,
+        commit_interval: COMMIT_INTERVAL,
+    };
+    let pipeline = Pipeline::assemble(config, &surroundings).await?;
+    let mut running = std::pin::pin!(pipeline.run());
+    let ended = tokio::select! {
+        ended = &mut running => ended,
+        name = signals.next() => {
+            tracing::info!(
+                signal = name, deadline_s = deadline.as_secs(),
+                "stopping: what is read is delivered and committed; a second signal ends at once"
+            );
+            health.set_stopping();
+            stop.send_replace(true);
+            tokio::select! {
+                ended = &mut running => ended,
+                name = signals.next() => {
+                    tracing::warn!(signal = name, "ending at once; the rest is read again");
+                    return Ok(Exit::Interrupted);
+                }
+                () = tokio::time::sleep(deadline + STOP_GRACE) => Ok(Ended::Deadline),
+            }
+        }
+    };
+    let exit = tell_end(ended, &health);
+    server.stop().await;
+    exit
+}
+
+/// What is started, one line a part.
+fn announce(config: &Config, path: &Path, server: &Server) {
+    tracing::info!(
+        version = env!("CARGO_PKG_VERSION"), config = %path.display(),
+        fingerprint = %config.fingerprint, memory_bytes = config.memory_bytes,
+        http = %server.address(), "riverhog starts"
+    );
+    for source in &config.sources {
+        let (kind, what) = source_words(source);
+        tracing::info!(source = %source.name, kind, what = %what, "source");
+    }
+    for sink in &config.sinks {
+        let (kind, what) = sink_words(sink);
+        tracing::info!(sink = %sink.name, kind, what = %what, "sink");
+    }
+}
+
+fn source_words(source: &Source) -> (&'static str, String) {
+    match &source.kind {
+        SourceKind::Kafka(kafka) => {
+            let topics = match &kafka.topics {
+                Topics::List(names) => names.join(", "),
+                Topics::Pattern(pattern) => pattern.clone(),
+            };
+            let brokers = kafka.brokers.join(", ");
+            ("kafka", format!("topics {topics} as group {} from {brokers}", kafka.group))
+        }
+        SourceKind::File(file) => ("file", file.path.display().to_string()),
+        SourceKind::Stdin => ("stdin", "standard input".to_owned()),
+    }
+}
+
+fn sink_words(sink: &Sink) -> (&'static str, String) {
+    match &sink.kind {
+        SinkKind::Elasticsearch(it) => {
+            let urls: Vec<&str> = it.urls.iter().map(riverhog_config::Secret::shown).collect();
+            ("elasticsearch", format!("index {} at {}", it.index, urls.join(", ")))
+        }
+        SinkKind::S3(it) => ("s3", format!("bucket {}, prefix {}", it.bucket, it.prefix)),
+        SinkKind::Local(it) => {
+            ("local", format!("folder {}, prefix {}", it.path.display(), it.prefix))
+        }
+    }
+}
+
+fn tell_end(ended: Result<Ended, AssembleError>, health: &Health) -> Result<Exit, CommandError> {
+    match ended? {
+        Ended::Settled => {
+            tracing::info!("ended: everything that was read is settled");
+            Ok(Exit::Done)
+        }
+        Ended::Deadline => {
+            tracing::warn!("ended with lines unsettled; they are read again at the next start");
+            Ok(Exit::Partial)
+        }
+        Ended::Failed(why) => {
+            health.set_fatal(&why);
+            Err(CommandError::failed(why))
+        }
+    }
+}
+
+/// `30s`, `2m`, `500ms`.
+pub(super) fn duration(text: &str) -> Result<Duration, String> {
+    let digits = text.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
+    let advice = || format!("write a number and a unit, such as 30s, 2m or 500ms, not `{text}`");
+    let number: u64 = digits.parse().map_err(|_| advice())?;
+    let unit_ms = match &text[digits.len()..] {
+        "ms" => 1,
+        "s" => 1_000,
+        "m" => 60_000,
+        "h" => 3_600_000,
+        _ => return Err(advice()),
+    };
+    number.checked_mul(unit_ms).map(Duration::from_millis).ok_or_else(advice)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_duration_has_a_unit() {
+        assert_eq!(duration("30s"), Ok(Duration::from_secs(30)));
+        assert_eq!(duration("2m"), Ok(Duration::from_mins(2)));
+        assert_eq!(duration("500ms"), Ok(Duration::from_millis(500)));
+        for bad in
+            ["30", "s", "", "-1s", "1.5s", "3d", "99999999999999999999s", "18446744073709551615h"]
+        {
+            assert!(duration(bad).is_err(), "{bad}");
+        }
+    }
+}

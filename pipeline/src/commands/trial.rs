@@ -1,0 +1,99 @@
+//! A plan tried on lines that come from no source: what `test` and `parse` share.
+//!
+//! Invariant: a line takes the same trip as in a run: unwrap, cut, transform. Next stop:
+//! [`crate::transform`] for the trip of real batches.
+
+use std::sync::Arc;
+
+use riverhog_config::{Config, EnvelopeKind};
+use riverhog_parsers::envelope::Envelope;
+use riverhog_parsers::lines::cut;
+use riverhog_rules::counters::Counters;
+use riverhog_rules::event::EventBuffer;
+use riverhog_rules::plan::Plan;
+use riverhog_rules::transform::{Line, ReceivedSource, Record, Transformer};
+
+use crate::unwrap::{Unwrapped, unwrap};
+
+/// The longest line where no source says so.
+pub(super) const LINE_BYTES_MAX: usize = 1 << 20;
+
+/// What a record would say beside its value.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Given<'a> {
+    pub(super) topic: &'a str,
+    pub(super) offset: i64,
+    pub(super) key: Option<&'a [u8]>,
+    pub(super) headers: &'a [(&'a str, &'a [u8])],
+    /// Record time, nanoseconds since the epoch.
+    pub(super) received_ns: i64,
+}
+
+/// See the module documentation.
+pub(super) struct Trial {
+    transformer: Transformer,
+    envelope: EnvelopeKind,
+    line_bytes_max: usize,
+    events: EventBuffer,
+}
+
+impl Trial {
+    /// A trial of a plan without a source.
+    pub(super) fn of_plan(plan: Arc<Plan>) -> Trial {
+        Trial {
+            transformer: Transformer::new(plan),
+            envelope: EnvelopeKind::Auto,
+            line_bytes_max: LINE_BYTES_MAX,
+            events: EventBuffer::new(),
+        }
+    }
+
+    /// A trial of a configuration, with the settings of its first source.
+    pub(super) fn of_config(config: &Config) -> Trial {
+        let mut trial = Trial::of_plan(Arc::clone(&config.plan));
+        if let Some(source) = config.sources.first() {
+            trial.envelope = source.envelope;
+            trial.line_bytes_max = source.line_max_bytes;
+        }
+        trial
+    }
+
+    /// Most bytes of a line that are looked at.
+    pub(super) fn line_bytes_max(&self) -> usize {
+        self.line_bytes_max
+    }
+
+    /// The events of one value, and the envelope they came in.
+    pub(super) fn run(
+        &mut self,
+        given: &Given<'_>,
+        value: &[u8],
+    ) -> (&EventBuffer, Option<Envelope>) {
+        self.events.clear();
+        let Unwrapped { envelope, message } = unwrap(self.envelope, value);
+        let record = Record {
+            topic: given.topic,
+            partition: 0,
+            offset: given.offset,
+            key: given.key,
+            headers: given.headers,
+            received_ns: given.received_ns,
+            received_source: ReceivedSource::File,
+            envelope: envelope.as_ref(),
+            lineage: "0",
+            time_ms: 0,
+        };
+        self.transformer.begin_record(&record);
+        for (index, line) in message.lines(envelope.as_ref()).enumerate() {
+            let (raw, cut) = cut(line, self.line_bytes_max);
+            let line = Line { raw, index: index as u32, cut };
+            self.transformer.line(&record, &line, &mut self.events);
+        }
+        (&self.events, envelope)
+    }
+
+    /// What was counted since the last call.
+    pub(super) fn take_counters(&mut self) -> Counters {
+        self.transformer.take_counters()
+    }
+}

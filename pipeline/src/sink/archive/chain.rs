@@ -1,0 +1,364 @@
+//! The chain protocol: appending to a chain is a compare-and-swap on its next number. The first
+//! touch of a prefix by a generation learns what the chain holds already; an append that loses its
+//! race reads the winner's footer, drops what it holds, and takes the next number.
+//!
+//! Invariant: a line is in at most one object of a chain, in whatever order crashes, lost answers
+//! and zombies come, because nobody writes number n+1 without having read number n's footer or
+//! written it himself. Next stop: [`super::store`].
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+
+use super::footer::Footer;
+use super::ids::{FrameIds, IdKey, KnownIds};
+use super::key::{ChainName, ObjectName};
+use super::object::{ObjectBuilder, ObjectError, ObjectMeta};
+use super::store::{self, Depth, ObjectStore, PutOutcome, ReadOutcome, Retry, list_all};
+use super::{Archive, CompressorPool};
+use crate::backoff::Backoff;
+use crate::generation::Generation;
+use crate::sink::destination::Halt;
+
+/// Footers in a row that cannot be read, after which a first touch goes back no further.
+const UNREAD_MAX: u32 = 100;
+
+/// Where a chain ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Tail {
+    /// Number of its newest object; 0 when it has none.
+    pub(super) number: u64,
+    /// The running maximum offset; `None` when it has no object.
+    pub(super) max_offset: Option<i64>,
+}
+
+/// One chain: where its objects are and who appends to it.
+#[derive(Debug, Clone)]
+pub(super) struct Link {
+    pub(super) archive: Arc<Archive>,
+    pub(super) store: Arc<dyn ObjectStore>,
+    pub(super) bucket: Arc<str>,
+    pub(super) prefix: Arc<str>,
+    pub(super) name: ChainName,
+    pub(super) generation: Arc<Generation>,
+}
+
+/// What an append did, also when it stopped half-way.
+#[derive(Debug, Default)]
+pub(super) struct Appended {
+    /// Tokens of the lines that are in the chain now.
+    pub(super) settled: Vec<u64>,
+    /// Of them, how many somebody had written before.
+    pub(super) known: u64,
+    /// Ids that others wrote.
+    pub(super) learned: Vec<FrameIds>,
+}
+
+/// What a footer turned out to be.
+enum FooterRead {
+    Ours(Box<Footer>),
+    /// It cannot be read: it counts as holding no ids, with an unknown maximum.
+    Unread(String),
+}
+
+/// The chain's end, and what it holds of what this generation may meet.
+pub(super) async fn touch(link: &Link) -> Result<(Tail, KnownIds), Halt> {
+    let rules = link.archive.context.rules;
+    // What this generation may read again begins at its own start or its own commits; what the
+    // broker says now may be another member's.
+    let floor = link.generation.start.max(link.generation.committed());
+    let mut numbers = list(link).await?;
+    let mut known = KnownIds::default();
+    let Some(newest) = numbers.last().copied() else {
+        return Ok((Tail { number: 0, max_offset: None }, known));
+    };
+    let mut tail = Tail { number: newest, max_offset: None };
+    if !link.archive.settings.exclusive {
+        // Every writer has names of his own: nothing of the chain says what is stored.
+        return Ok((tail, known));
+    }
+    let mut unread = 0;
+    while let Some(number) = numbers.pop() {
+        match read_footer(link, number).await? {
+            FooterRead::Ours(footer) => {
+                let max_offset = footer.chain_max_offset;
+                tail.max_offset = tail.max_offset.max(Some(max_offset));
+                known.extend(footer.into_ids());
+                if max_offset < floor || !rules.first_touch_reads_back {
+                    break;
+                }
+            }
+            FooterRead::Unread(why) => {
+                unread += 1;
+                count_unread(link, number, &why);
+                if rules.unread_footer_is_unknown {
+                    tail.max_offset = tail.max_offset.max(Some(unknown_maximum(link)));
+                }
+                if unread >= UNREAD_MAX || !rules.unread_footer_is_unknown {
+                    break;
+                }
+            }
+        }
+    }
+    known.forget_below(floor);
+    Ok((tail, known))
+}
+
+/// Appends the object, whole or in parts, minus what the chain turns out to hold. Returns when the
+/// builder is empty, or with the reason why it cannot go on; `appended` says what was done.
+pub(super) async fn append(
+    link: &Link,
+    tail: &mut Tail,
+    object: ObjectBuilder,
+    appended: &mut Appended,
+) -> Result<(), Halt> {
+    let mut backoff = link.archive.context.backoff();
+    let mut parts = vec![object];
+    while let Some(mut part) = parts.pop() {
+        if part.is_empty() {
+            continue;
+        }
+        if !link.generation.is_alive() {
+            return Ok(());
+        }
+        let finished = finish(link, *tail, &mut part).await?;
+        match put(link, tail.number + 1, finished.0).await {
+            PutOutcome::Done => {
+                tail.number += 1;
+                tail.max_offset = Some(finished.1);
+                appended.settled.extend(part.tokens());
+                backoff = link.archive.context.backoff();
+            }
+            PutOutcome::Exists => {
+                link.archive.context.metrics.archive_conflicts(&link.archive.context.name, 1);
+                lost_race(link, tail, &mut part, appended).await?;
+                parts.push(part);
+            }
+            PutOutcome::TooLarge => match split(link, &mut part)? {
+                Some(later) => parts.extend([later, part]),
+                None => {
+                    let detail = format!("one line of {} is larger than it takes", link.prefix);
+                    return Err(Halt { reason: "too_large", detail });
+                }
+            },
+            PutOutcome::Retry(retry) => {
+                let context = &link.archive.context;
+                context.metrics.sink_lines(&context.name, "retry", part.lines() as u64);
+                wait(link, &mut backoff, &retry, "storing again").await;
+                parts.push(part);
+            }
+            PutOutcome::Halt(halt) => return Err(halt_of(halt)),
+        }
+    }
+    Ok(())
+}
+
+/// Somebody has appended the next number (perhaps we ourselves, and the answer was lost): learns
+/// what it holds.
+async fn lost_race(
+    link: &Link,
+    tail: &mut Tail,
+    part: &mut ObjectBuilder,
+    appended: &mut Appended,
+) -> Result<(), Halt> {
+    let rules = link.archive.context.rules;
+    let number = tail.number + 1;
+    tail.number = number;
+    if !rules.lost_race_reads_the_footer {
+        return Ok(());
+    }
+    match read_footer(link, number).await? {
+        FooterRead::Ours(footer) => {
+            tail.max_offset = tail.max_offset.max(Some(footer.chain_max_offset));
+            let mut known = KnownIds::default();
+            let learned: Vec<FrameIds> = footer.into_ids().collect();
+            known.extend(learned.iter().cloned());
+            let dropped = link
+                .archive
+                .compressors
+                .with(|compressor| part.drop_known(|key| known.contains(key), compressor))
+                .map_err(|error| object_halt(&error))?;
+            appended.known += dropped.len() as u64;
+            appended.settled.extend(dropped.iter().map(|line| line.token));
+            appended.learned.extend(learned);
+        }
+        FooterRead::Unread(why) => {
+            count_unread(link, number, &why);
+            tail.max_offset = tail.max_offset.max(Some(unknown_maximum(link)));
+        }
+    }
+    Ok(())
+}
+
+async fn finish(link: &Link, tail: Tail, part: &mut ObjectBuilder) -> Result<(Bytes, i64), Halt> {
+    let archive = &link.archive;
+    let meta = ObjectMeta {
+        sink: &archive.context.name,
+        records: archive.settings.records,
+        fingerprint: &archive.settings.fingerprint,
+        lineage: link.name.lineage(),
+        topic: link.name.topic(),
+        partition: link.name.partition(),
+        number: tail.number + 1,
+        chain_max_before: tail.max_offset.filter(|_| archive.context.rules.chain_maximum_runs),
+    };
+    let finished = archive
+        .compressors
+        .with(|compressor| part.finish(&meta, compressor))
+        .map_err(|error| object_halt(&error))?;
+    Ok((finished.bytes, finished.footer.chain_max_offset))
+}
+
+async fn put(link: &Link, number: u64, bytes: Bytes) -> PutOutcome {
+    let archive = &link.archive;
+    let exclusive =
+        archive.settings.exclusive && archive.context.rules.objects_are_created_exclusively;
+    let nonce = (!archive.settings.exclusive).then_some(archive.settings.nonce);
+    let name = ObjectName { chain: link.name.clone(), number, nonce };
+    let key = name.key(&link.prefix);
+    let started = crate::clock::instant();
+    let size = bytes.len() as u64;
+    let outcome = if exclusive {
+        link.store.put_new(&key, bytes).await
+    } else {
+        link.store.put_any(&key, bytes).await
+    };
+    let (context, seconds) = (&archive.context, started.elapsed().as_secs_f64());
+    context.metrics.sink_request_seconds(&context.name, seconds);
+    let word = match &outcome {
+        PutOutcome::Done => {
+            context.metrics.sink_bytes(&context.name, size);
+            "answered"
+        }
+        PutOutcome::Exists => "conflict",
+        PutOutcome::Retry(_) => "retry",
+        PutOutcome::TooLarge => "split",
+        PutOutcome::Halt(_) => "halt",
+    };
+    context.metrics.sink_requests(&context.name, word);
+    outcome
+}
+
+/// Numbers of the chain's objects, ascending. A stale list is harmless: what it lacks is met as a
+/// lost race.
+async fn list(link: &Link) -> Result<Vec<u64>, Halt> {
+    let mut backoff = link.archive.context.backoff();
+    let chain_prefix = format!("{}{}-", link.prefix, link.name);
+    loop {
+        let mut numbers = Vec::new();
+        let take = |listed: store::Listed| {
+            let name = ObjectName::parse_key(&link.prefix, &listed.key);
+            numbers.extend(name.filter(|name| name.chain == link.name).map(|name| name.number));
+        };
+        match list_all(&*link.store, &chain_prefix, None, Depth::Folder, take).await {
+            ReadOutcome::Done(()) => {
+                numbers.sort_unstable();
+                numbers.dedup();
+                return Ok(numbers);
+            }
+            ReadOutcome::Unreadable(unreadable) => {
+                return Err(Halt { reason: "not_found", detail: unreadable.to_string() });
+            }
+            ReadOutcome::Retry(retry) => wait(link, &mut backoff, &retry, "listing again").await,
+            ReadOutcome::Halt(halt) => return Err(halt_of(halt)),
+        }
+        if !link.generation.is_alive() {
+            return Ok(Vec::new());
+        }
+    }
+}
+
+/// Reads one footer, for as long as the store may give it.
+async fn read_footer(link: &Link, number: u64) -> Result<FooterRead, Halt> {
+    let key = ObjectName { chain: link.name.clone(), number, nonce: None }.key(&link.prefix);
+    let mut backoff = link.archive.context.backoff();
+    loop {
+        match store::read_footer(&*link.store, &key).await {
+            ReadOutcome::Done(footer) => return owned(link, &key, Box::new(footer)),
+            ReadOutcome::Unreadable(unreadable) => {
+                return Ok(FooterRead::Unread(unreadable.to_string()));
+            }
+            ReadOutcome::Retry(retry) => wait(link, &mut backoff, &retry, "reading again").await,
+            ReadOutcome::Halt(halt) => return Err(halt_of(halt)),
+        }
+        if !link.generation.is_alive() {
+            return Ok(FooterRead::Unread("the partition was let go".to_owned()));
+        }
+    }
+}
+
+/// Keys of another sink or kind of records belong to somebody else.
+fn owned(link: &Link, key: &str, footer: Box<Footer>) -> Result<FooterRead, Halt> {
+    let archive = &link.archive;
+    if footer.sink != *archive.context.name || footer.records != archive.settings.records {
+        let detail = format!(
+            "{key} was written by sink `{}` ({:?}); this is sink `{}` ({:?})",
+            footer.sink, footer.records, archive.context.name, archive.settings.records
+        );
+        return Err(Halt { reason: "foreign_chain", detail });
+    }
+    Ok(FooterRead::Ours(footer))
+}
+
+/// The maximum of a chain whose footer cannot be read: anything up to the partition's end may be
+/// in it.
+fn unknown_maximum(link: &Link) -> i64 {
+    link.generation.end_offset().max(link.generation.ledger().next_offset())
+}
+
+fn count_unread(link: &Link, number: u64, why: &str) {
+    let context = &link.archive.context;
+    context.metrics.archive_unread_footers(&context.name, 1);
+    tracing::error!(
+        sink = &*context.name,
+        bucket = &*link.bucket,
+        prefix = &*link.prefix,
+        number,
+        reason = why,
+        "an object's footer cannot be read: its lines may be stored again"
+    );
+}
+
+async fn wait(link: &Link, backoff: &mut Backoff, retry: &Retry, what: &'static str) {
+    let context = &link.archive.context;
+    let wait = backoff.next(&context.jitter, retry.after);
+    tracing::warn!(
+        sink = &*context.name, bucket = &*link.bucket, prefix = &*link.prefix, reason = %retry,
+        attempt = backoff.attempts(), wait_ms = wait.as_millis() as u64, "{what}"
+    );
+    tokio::time::sleep(wait).await;
+}
+
+fn halt_of(halt: store::Halt) -> Halt {
+    Halt { reason: halt.reason.as_str(), detail: halt.detail }
+}
+
+fn split(link: &Link, part: &mut ObjectBuilder) -> Result<Option<ObjectBuilder>, Halt> {
+    let split = link.archive.compressors.with(|compressor| part.split_off(compressor));
+    split.map_err(|error| object_halt(&error))
+}
+
+fn object_halt(error: &ObjectError) -> Halt {
+    Halt { reason: "object", detail: error.to_string() }
+}
+
+/// The id of an event within its partition, as footers keep it.
+pub(super) fn id_key(archive: &Archive, event: &riverhog_rules::event::Event) -> IdKey {
+    let joined = event.joined.map(|joined| (joined.lines, joined.hash));
+    let time_ms =
+        if archive.context.rules.record_time_is_identity { event.record_time_ms } else { 0 };
+    IdKey { offset: event.first_offset, index: event.index, joined, time_ms }
+}
+
+impl CompressorPool {
+    /// Work with a compressor nobody else uses; contexts are shared, not owned by open objects.
+    pub(super) fn with<T>(
+        &self,
+        work: impl FnOnce(&mut super::frames::FrameCompressor) -> Result<T, ObjectError>,
+    ) -> Result<T, ObjectError> {
+        let mut compressor = self.take()?;
+        let done = work(&mut compressor);
+        self.give_back(compressor);
+        done
+    }
+}

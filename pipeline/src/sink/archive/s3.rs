@@ -1,0 +1,455 @@
+//! A bucket of an S3 server as a store of objects.
+//!
+//! Invariant: one call is one request, and one more where a PUT's connection broke; the SDK's own
+//! retries are off, every request has a deadline, and every answer goes through the one table in
+//! `s3_outcome.rs`. No secret is ever shown.
+//! Next stop: the server.
+
+use std::error::Error;
+use std::fmt;
+use std::time::Duration;
+
+use aws_config::BehaviorVersion;
+use aws_credential_types::Credentials;
+use aws_sdk_s3::Client;
+use aws_sdk_s3::config::http::HttpResponse;
+use aws_sdk_s3::config::retry::RetryConfig;
+use aws_sdk_s3::config::timeout::TimeoutConfig;
+use aws_sdk_s3::config::{
+    Builder, Region, RequestChecksumCalculation, ResponseChecksumValidation, SharedHttpClient,
+    StalledStreamProtectionConfig,
+};
+use aws_sdk_s3::error::{ProvideErrorMetadata, SdkError};
+use aws_sdk_s3::operation::get_object::GetObjectOutput;
+use aws_sdk_s3::primitives::ByteStream;
+use aws_smithy_http_client::tls::{self, TlsContext, TrustStore};
+use bytes::{Bytes, BytesMut};
+use rustls_pki_types::CertificateDer;
+use rustls_pki_types::pem::PemObject;
+
+use super::s3_failure::{Failure, failure_of, no_answer};
+use super::s3_outcome::Request;
+use super::store::{
+    Answer, Depth, Halt, HaltReason, ListRequest, Listed, ObjectStore, PAGE_KEYS, PROBE_KEY, Page,
+    PutOutcome, ReadOutcome, RetryReason, Suffix, Unreadable, UnreadableReason,
+};
+
+/// How to reach a server.
+#[derive(Clone)]
+pub struct S3Settings {
+    /// Its address; none means AWS's own for the region.
+    pub endpoint: Option<String>,
+    /// Region that requests are signed for.
+    pub region: String,
+    /// Whether buckets stand in the path (most servers beside AWS) or in the host name.
+    pub path_style: bool,
+    /// Access key and secret; none means the SDK's chain (environment, profile, web identity,
+    /// instance metadata).
+    pub credentials: Option<(String, String)>,
+    /// Certificates (PEM) to trust in place of the system's.
+    pub ca_pem: Option<Vec<u8>>,
+    /// How long a connection may take to open.
+    pub connect_timeout: Duration,
+    /// How long one request may take, body included.
+    pub timeout: Duration,
+}
+
+impl fmt::Debug for S3Settings {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("S3Settings")
+            .field("endpoint", &self.endpoint)
+            .field("region", &self.region)
+            .field("path_style", &self.path_style)
+            .field("timeout", &self.timeout)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The settings cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum S3SettingsError {
+    /// The CA file holds no certificate, or a broken one.
+    #[error("ca_file holds no usable certificate: {0}")]
+    Certificates(String),
+}
+
+/// A bucket. Clones share connections.
+#[derive(Clone)]
+pub struct S3Store {
+    client: Client,
+    bucket: String,
+    timeout: Duration,
+}
+
+impl fmt::Debug for S3Store {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("S3Store").field("bucket", &self.bucket).finish_non_exhaustive()
+    }
+}
+
+impl S3Store {
+    /// A store of one bucket. Nothing is sent yet, but for the SDK's chain, which may look for
+    /// credentials in files.
+    ///
+    /// # Errors
+    /// When the CA certificates are of no use.
+    pub async fn new(settings: &S3Settings, bucket: &str) -> Result<S3Store, S3SettingsError> {
+        let http = http_client(settings)?;
+        let timeouts = TimeoutConfig::builder()
+            .connect_timeout(settings.connect_timeout)
+            .operation_timeout(settings.timeout)
+            .build();
+        let builder = if let Some((access_key, secret_key)) = &settings.credentials {
+            let keys = Credentials::new(access_key, secret_key, None, None, "riverhog");
+            Builder::new().behavior_version(BehaviorVersion::latest()).credentials_provider(keys)
+        } else {
+            let chain = aws_config::defaults(BehaviorVersion::latest())
+                .http_client(http.clone())
+                .region(Region::new(settings.region.clone()))
+                .load()
+                .await;
+            Builder::from(&chain)
+        };
+        let builder = builder
+            .http_client(http)
+            .region(Region::new(settings.region.clone()))
+            .retry_config(RetryConfig::disabled())
+            .timeout_config(timeouts)
+            .stalled_stream_protection(StalledStreamProtectionConfig::disabled())
+            .request_checksum_calculation(RequestChecksumCalculation::WhenRequired)
+            .response_checksum_validation(ResponseChecksumValidation::WhenRequired)
+            .force_path_style(settings.path_style);
+        let config = match &settings.endpoint {
+            Some(endpoint) => builder.endpoint_url(endpoint).build(),
+            None => builder.build(),
+        };
+        Ok(S3Store {
+            client: Client::from_conf(config),
+            bucket: bucket.to_owned(),
+            timeout: settings.timeout,
+        })
+    }
+
+    /// Another bucket of the same server, over the same connections.
+    pub fn bucket(&self, bucket: &str) -> S3Store {
+        S3Store { bucket: bucket.to_owned(), ..self.clone() }
+    }
+
+    async fn put(&self, key: &str, bytes: Bytes, only_new: bool) -> PutOutcome {
+        let request = self
+            .client
+            .put_object()
+            .bucket(&self.bucket)
+            .key(key)
+            .content_type("application/zstd")
+            .set_if_none_match(only_new.then(|| "*".to_owned()))
+            .body(ByteStream::from(bytes));
+        // The SDK's futures take kilobytes; on the heap they do not travel with each caller's.
+        match self.in_time(Request::Put, Box::pin(request.send())).await {
+            Ok(_) => PutOutcome::Done,
+            // Some servers refuse a taken key before they have read the body, and close: the 412
+            // is lost in the reset, again with every attempt. The probe proves that a second PUT
+            // is refused, which a key that is taken does not.
+            Err(failure) if only_new && key != PROBE_KEY && failure.is_broken_connection() => {
+                if self.is_taken(key).await {
+                    PutOutcome::Exists
+                } else {
+                    failure.into_put()
+                }
+            }
+            Err(failure) => failure.into_put(),
+        }
+    }
+
+    /// Whether there is an object under the key, readable or not.
+    async fn is_taken(&self, key: &str) -> bool {
+        match self.get_range(key, Some("bytes=-1".to_owned()), 1).await {
+            Ok(_) => true,
+            Err(Failure::Unreadable(unreadable)) => unreadable.reason != UnreadableReason::Missing,
+            Err(_) => false,
+        }
+    }
+
+    async fn get_range(
+        &self,
+        key: &str,
+        range: Option<String>,
+        bytes_max: u64,
+    ) -> Result<Suffix, Failure> {
+        let ranged = range.is_some();
+        let request = self.client.get_object().bucket(&self.bucket).key(key).set_range(range);
+        let reading = async move {
+            let sent = Box::pin(request.send());
+            let answer = sent.await.map_err(|error| failure_of(Request::Get, &error))?;
+            read_body(answer, ranged, bytes_max).await
+        };
+        tokio::time::timeout(self.timeout, reading).await.unwrap_or_else(|_| Err(self.too_late()))
+    }
+
+    /// Waits for an answer no longer than the deadline: the SDK's own covers it but for the body.
+    async fn in_time<T, E>(
+        &self,
+        request: Request,
+        answer: impl Future<Output = Result<T, SdkError<E, HttpResponse>>>,
+    ) -> Result<T, Failure>
+    where
+        E: ProvideErrorMetadata + Error + 'static,
+    {
+        match tokio::time::timeout(self.timeout, answer).await {
+            Ok(answer) => answer.map_err(|error| failure_of(request, &error)),
+            Err(_) => Err(self.too_late()),
+        }
+    }
+
+    fn too_late(&self) -> Failure {
+        no_answer(
+            RetryReason::Timeout,
+            format!("no answer from bucket {:?} within {:?}", self.bucket, self.timeout),
+        )
+    }
+
+    async fn list_page(&self, request: &ListRequest) -> Result<Page, Failure> {
+        let call = self
+            .client
+            .list_objects_v2()
+            .bucket(&self.bucket)
+            .prefix(&request.prefix)
+            .max_keys(PAGE_KEYS as i32)
+            .set_start_after(request.start_after.clone())
+            .set_continuation_token(request.next.clone())
+            .set_delimiter((request.depth == Depth::Folder).then(|| "/".to_owned()));
+        let answer = self.in_time(Request::List, Box::pin(call.send())).await?;
+        let more = answer.is_truncated().unwrap_or(false);
+        let after = request.start_after.as_deref().unwrap_or("");
+        let wanted = |key: &str| {
+            // Servers that ignore a parameter must not make a stranger's key ours.
+            key.strip_prefix(request.prefix.as_str()).is_some_and(|rest| {
+                key > after && (request.depth == Depth::Tree || !rest.contains('/'))
+            })
+        };
+        let mut page = Page {
+            objects: Vec::new(),
+            next: answer.next_continuation_token().filter(|_| more).map(str::to_owned),
+        };
+        for object in answer.contents.unwrap_or_default() {
+            let bytes = object.size().and_then(|size| u64::try_from(size).ok()).unwrap_or(0);
+            if let Some(key) = object.key.filter(|key| wanted(key)) {
+                page.objects.push(Listed { key, bytes });
+            }
+        }
+        Ok(page)
+    }
+}
+
+impl ObjectStore for S3Store {
+    fn put_new<'a>(&'a self, key: &'a str, bytes: Bytes) -> Answer<'a, PutOutcome> {
+        Box::pin(self.put(key, bytes, true))
+    }
+
+    fn put_any<'a>(&'a self, key: &'a str, bytes: Bytes) -> Answer<'a, PutOutcome> {
+        Box::pin(self.put(key, bytes, false))
+    }
+
+    fn get_suffix<'a>(&'a self, key: &'a str, bytes_max: u64) -> Answer<'a, ReadOutcome<Suffix>> {
+        Box::pin(async move {
+            let range = format!("bytes=-{bytes_max}");
+            match self.get_range(key, Some(range), bytes_max).await {
+                Ok(suffix) => ReadOutcome::Done(suffix),
+                Err(failure) => failure.into_read(),
+            }
+        })
+    }
+
+    fn get<'a>(&'a self, key: &'a str, bytes_max: u64) -> Answer<'a, ReadOutcome<Bytes>> {
+        Box::pin(async move {
+            match self.get_range(key, None, bytes_max).await {
+                Ok(whole) => ReadOutcome::Done(whole.bytes),
+                Err(failure) => failure.into_read(),
+            }
+        })
+    }
+
+    fn list<'a>(&'a self, request: &'a ListRequest) -> Answer<'a, ReadOutcome<Page>> {
+        Box::pin(async move {
+            match self.list_page(request).await {
+                Ok(page) => ReadOutcome::Done(page),
+                Err(failure) => failure.into_read(),
+            }
+        })
+    }
+}
+
+/// Reads a body of at most `bytes_max` bytes; a longer object is one that was damaged, or more than
+/// was asked for.
+async fn read_body(
+    answer: GetObjectOutput,
+    ranged: bool,
+    bytes_max: u64,
+) -> Result<Suffix, Failure> {
+    let unsupported = |detail| Failure::Halt(Halt { reason: HaltReason::Unsupported, detail });
+    let announced = answer.content_length().and_then(|length| u64::try_from(length).ok());
+    let total = match answer.content_range() {
+        // `bytes 0-9/10`
+        Some(range) => match range.rsplit_once('/').and_then(|(_, total)| total.parse().ok()) {
+            Some(total) => Some(total),
+            None => return Err(unsupported(format!("no size in Content-Range {range:?}"))),
+        },
+        None => None,
+    };
+    if let Some(length) = announced.filter(|length| *length > bytes_max) {
+        let detail = format!("{length} bytes, asked for at most {bytes_max}");
+        if ranged {
+            return Err(unsupported(detail));
+        }
+        let reason = UnreadableReason::Damaged;
+        return Err(Failure::Unreadable(Unreadable { reason, detail }));
+    }
+    let mut bytes = BytesMut::with_capacity(announced.unwrap_or(0) as usize);
+    let mut body = answer.body;
+    while let Some(chunk) = body.next().await {
+        let chunk = chunk.map_err(|error| {
+            no_answer(RetryReason::Connection, format!("body cut short: {error}"))
+        })?;
+        if (bytes.len() + chunk.len()) as u64 > bytes_max {
+            return Err(no_answer(
+                RetryReason::Answer,
+                format!("a body longer than {bytes_max} bytes"),
+            ));
+        }
+        bytes.extend_from_slice(&chunk);
+    }
+    if announced.is_some_and(|length| length != bytes.len() as u64) {
+        return Err(no_answer(RetryReason::Connection, "body cut short".to_owned()));
+    }
+    Ok(Suffix { object_bytes: total.unwrap_or(bytes.len() as u64), bytes: bytes.freeze() })
+}
+
+fn http_client(settings: &S3Settings) -> Result<SharedHttpClient, S3SettingsError> {
+    let trust = match &settings.ca_pem {
+        Some(pem) => {
+            // The client panics on certificates that it cannot read.
+            check_certificates(pem)?;
+            TrustStore::empty().with_pem_certificate(pem.clone())
+        }
+        None => TrustStore::default(),
+    };
+    let context = TlsContext::builder()
+        .with_trust_store(trust)
+        .build()
+        .map_err(|error| S3SettingsError::Certificates(error.to_string()))?;
+    Ok(aws_smithy_http_client::Builder::new()
+        .tls_provider(tls::Provider::Rustls(tls::rustls_provider::CryptoMode::Ring))
+        .tls_context(context)
+        .build_https())
+}
+
+fn check_certificates(pem: &[u8]) -> Result<(), S3SettingsError> {
+    let broken = |error: &dyn fmt::Display| S3SettingsError::Certificates(error.to_string());
+    let mut roots = rustls::RootCertStore::empty();
+    for certificate in CertificateDer::pem_slice_iter(pem) {
+        let certificate = certificate.map_err(|error| broken(&error))?;
+        roots.add(certificate).map_err(|error| broken(&error))?;
+    }
+    if roots.is_empty() { Err(broken(&"there is none")) } else { Ok(()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::net::{TcpListener, TcpStream};
+
+    const MISSING: &str = "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n";
+
+    /// A server that answers each GET with `get` and closes on each PUT before it reads the body.
+    async fn server(get: &'static str) -> S3Store {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        tokio::spawn(async move {
+            while let Ok((stream, _)) = listener.accept().await {
+                tokio::spawn(answer(stream, get));
+            }
+        });
+        let settings = S3Settings {
+            endpoint: Some(format!("http://{address}")),
+            region: "us-east-1".to_owned(),
+            path_style: true,
+            credentials: Some(("key".to_owned(), "the-secret".to_owned())),
+            ca_pem: None,
+            connect_timeout: Duration::from_secs(10),
+            timeout: Duration::from_secs(10),
+        };
+        assert!(!format!("{settings:?}").contains("the-secret"));
+        let store = S3Store::new(&settings, "logs").await.unwrap();
+        assert!(!format!("{store:?}").contains("the-secret"));
+        store
+    }
+
+    async fn answer(mut stream: TcpStream, get: &str) {
+        let mut head = Vec::new();
+        while !head.ends_with(b"\r\n\r\n") {
+            let Ok(byte) = stream.read_u8().await else { return };
+            head.push(byte);
+        }
+        let text = String::from_utf8_lossy(&head).to_lowercase();
+        if text.starts_with("put") {
+            // Checked here so that a request without it fails the test.
+            let refusal = "HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n";
+            if !text.contains("if-none-match: *") || text.contains("chunked") {
+                stream.write_all(refusal.as_bytes()).await.unwrap();
+            }
+        } else {
+            stream.write_all(get.as_bytes()).await.unwrap();
+        }
+    }
+
+    fn body() -> Bytes {
+        Bytes::from(vec![7; 8 * 1024 * 1024])
+    }
+
+    #[tokio::test]
+    async fn a_refusal_lost_in_a_reset_is_found_out() {
+        let taken = "HTTP/1.1 206 Partial Content\r\nContent-Range: bytes 8-8/9\r\n\
+                     Content-Length: 1\r\n\r\nx";
+        let archived = "HTTP/1.1 403 Forbidden\r\nContent-Length: 46\r\n\r\n\
+                        <Error><Code>InvalidObjectState</Code></Error>";
+        for get in [taken, archived] {
+            let store = server(get).await;
+            assert_eq!(store.put_new("a/b", body()).await, PutOutcome::Exists, "{get}");
+        }
+        let probed = server(taken).await.put_new(PROBE_KEY, body()).await;
+        assert!(matches!(probed, PutOutcome::Retry(_)), "a taken key proves nothing");
+        for get in [MISSING, "HTTP/1.1 500 Oh\r\nContent-Length: 0\r\n\r\n", ""] {
+            let outcome = server(get).await.put_new("a/b", body()).await;
+            let PutOutcome::Retry(retry) = outcome else { panic!("{get}: {outcome:?}") };
+            assert_eq!(retry.reason, RetryReason::Connection, "{get}");
+        }
+    }
+
+    #[tokio::test]
+    async fn answers_that_are_not_what_was_asked_for_are_no_objects() {
+        let check = async |get: &'static str, expect: &str| {
+            let word = match server(get).await.get_suffix("a/b", 4).await {
+                ReadOutcome::Done(suffix) => {
+                    format!("{} of {}", suffix.bytes.len(), suffix.object_bytes)
+                }
+                ReadOutcome::Unreadable(unreadable) => unreadable.reason.as_str().to_owned(),
+                ReadOutcome::Retry(retry) => retry.reason.as_str().to_owned(),
+                ReadOutcome::Halt(halt) => halt.reason.as_str().to_owned(),
+            };
+            assert_eq!(word, expect, "{get}");
+        };
+        let range = "HTTP/1.1 206 P\r\nContent-Range: bytes 5-8/9\r\nContent-Length: 4\r\n\r\nabcd";
+        check(range, "4 of 9").await;
+        check("HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabc", "3 of 3").await;
+        check("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nabcdefghi", "unsupported").await;
+        check(
+            "HTTP/1.1 206 P\r\nContent-Range: bytes 0-2/*\r\nContent-Length: 3\r\n\r\nabc",
+            "unsupported",
+        )
+        .await;
+        check("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nab", "connection").await;
+        check("HTTP/1.1 200 OK\r\n\r\nabcdefghi", "unreadable_answer").await;
+        check(MISSING, "missing").await;
+    }
+}

@@ -1,0 +1,230 @@
+//! From records to events: the stops `unwrap` → (peel, join) → `transform` of a batch, run on any
+//! worker. The work itself is in the rooms `parsers` and `rules`; this file feeds a batch through
+//! it and counts.
+//!
+//! Invariant: what comes out depends on the batch alone, never on the clock, chance or what the
+//! process did before, so that a batch read twice gives the same events. Next stop:
+//! [`crate::dispatch`].
+
+use std::any::Any;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use riverhog_parsers::envelope::EnvelopeKind;
+use riverhog_parsers::grok::Reason;
+use riverhog_rules::counters::Counters;
+use riverhog_rules::event::EventBuffer;
+use riverhog_rules::plan::Plan;
+use riverhog_rules::transform::{Line, ReceivedSource, Record, Transformer};
+
+use crate::source::{RecordBatch, RecordEntry, StampKind};
+use crate::telemetry::metrics::Metrics;
+use crate::unwrap::{Unwrapped, unwrap};
+
+/// Bytes of documents after which a part of a batch ends: a record of a million empty lines must
+/// not become half a gigabyte at once.
+pub const PART_BYTES: usize = 8 << 20;
+
+/// What a batch, or a part of it, became.
+#[derive(Debug)]
+pub struct Transformed {
+    /// The events.
+    pub events: EventBuffer,
+    /// Offset of the oldest line a joining stage still holds.
+    pub open_from: Option<i64>,
+    /// Where the next part begins; `None` after the last.
+    pub rest: Option<Position>,
+}
+
+/// A place in a batch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Position {
+    /// Number of the record.
+    pub record: usize,
+    /// Number of the line in it.
+    pub line: usize,
+}
+
+/// What a stage keeps between the batches of one partition.
+pub type Carry = Box<dyn Any + Send>;
+
+/// The seam between the driver and what makes events of records.
+pub trait BatchTransform: Send + Sync + 'static {
+    /// A stage that keeps something between batches of a partition starts with this; such batches
+    /// are transformed one after the other. `None`: batches are independent, and many are
+    /// transformed at once.
+    fn carry(&self) -> Option<Carry>;
+
+    /// Makes events of a batch, from a place on; stops early at [`PART_BYTES`].
+    fn transform(
+        &self,
+        batch: &RecordBatch,
+        lineage: &str,
+        carry: Option<&mut Carry>,
+        from: Position,
+    ) -> Transformed;
+}
+
+/// The real one: a compiled configuration.
+pub struct PlanTransform {
+    plan: Arc<Plan>,
+    envelope: EnvelopeKind,
+    line_bytes_max: usize,
+    metrics: Metrics,
+    /// Idle workers' scratch space; as many as ever worked at once.
+    idle: Mutex<Vec<Transformer>>,
+}
+
+impl PlanTransform {
+    /// Runs `plan` over records in `envelope`, cutting lines at `line_bytes_max`.
+    pub fn new(
+        plan: Arc<Plan>,
+        envelope: EnvelopeKind,
+        line_bytes_max: usize,
+        metrics: Metrics,
+    ) -> PlanTransform {
+        PlanTransform { plan, envelope, line_bytes_max, metrics, idle: Mutex::new(Vec::new()) }
+    }
+
+    fn take(&self) -> Transformer {
+        let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        idle.unwrap_or_else(|| Transformer::new(Arc::clone(&self.plan)))
+    }
+
+    fn give_back(&self, transformer: Transformer) {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(transformer);
+    }
+
+    fn count(&self, topic: &str, counts: &Counts) {
+        self.metrics.source_lines(topic, counts.lines);
+        if counts.tombstones > 0 {
+            self.metrics.source_tombstones(topic, counts.tombstones);
+        }
+        if counts.cut > 0 {
+            self.metrics.source_cut_lines(topic, counts.cut);
+        }
+    }
+
+    fn count_parsed(&self, counters: &Counters) {
+        for (rule, parser) in self.plan.parse.iter().zip(&counters.parsers) {
+            self.metrics.parse_lines(&rule.name, "matched", parser.matched);
+            for (reason, lines) in Reason::ALL.iter().zip(parser.unmatched) {
+                if lines > 0 {
+                    self.metrics.parse_lines(&rule.name, reason.as_str(), lines);
+                }
+            }
+        }
+        if counters.unknown_hosts > 0 {
+            self.metrics.unknown_hosts(counters.unknown_hosts);
+        }
+        if counters.unparsed > 0 {
+            self.metrics.unparsed(counters.unparsed);
+        }
+    }
+}
+
+#[derive(Default)]
+struct Counts {
+    lines: u64,
+    tombstones: u64,
+    cut: u64,
+}
+
+impl BatchTransform for PlanTransform {
+    fn carry(&self) -> Option<Carry> {
+        None
+    }
+
+    fn transform(
+        &self,
+        batch: &RecordBatch,
+        lineage: &str,
+        _carry: Option<&mut Carry>,
+        from: Position,
+    ) -> Transformed {
+        let mut work = Work {
+            transformer: self.take(),
+            events: EventBuffer::default(),
+            counts: Counts::default(),
+            from_line: from.line,
+        };
+        let mut headers: Vec<(&str, &[u8])> = Vec::new();
+        let mut rest = None;
+        for (number, entry) in batch.records.iter().enumerate().skip(from.record) {
+            headers.clear();
+            let of_record = &batch.headers[entry.headers.0 as usize..entry.headers.1 as usize];
+            headers.extend(of_record.iter().map(|h| (batch.header_name(h), batch.slice(h.value))));
+            if let Some(line) = self.record(batch, lineage, entry, &headers, &mut work) {
+                rest = Some(Position { record: number, line });
+                break;
+            }
+        }
+        if from == Position::default() {
+            self.metrics.source_records(&batch.partition.topic, batch.records.len() as u64);
+            self.metrics.source_bytes(&batch.partition.topic, batch.bytes.len() as u64);
+        }
+        self.count(&batch.partition.topic, &work.counts);
+        self.count_parsed(&work.transformer.take_counters());
+        self.give_back(work.transformer);
+        Transformed { events: work.events, open_from: None, rest }
+    }
+}
+
+/// What is made of a part.
+struct Work {
+    transformer: Transformer,
+    events: EventBuffer,
+    counts: Counts,
+    /// Lines of the first record that an earlier part has.
+    from_line: usize,
+}
+
+impl PlanTransform {
+    /// Makes events of one record; returns the line to go on with when the part is full.
+    fn record(
+        &self,
+        batch: &RecordBatch,
+        lineage: &str,
+        entry: &RecordEntry,
+        headers: &[(&str, &[u8])],
+        work: &mut Work,
+    ) -> Option<usize> {
+        let from_line = std::mem::take(&mut work.from_line);
+        let Some(value) = entry.value else {
+            work.counts.tombstones += 1;
+            return None;
+        };
+        let Unwrapped { envelope, message } = unwrap(self.envelope, batch.slice(value));
+        let record = Record {
+            lineage,
+            topic: &batch.partition.topic,
+            partition: batch.partition.number,
+            offset: entry.offset,
+            time_ms: entry.time_ms,
+            key: entry.key.map(|key| batch.slice(key)),
+            headers,
+            received_ns: entry.time_ms.saturating_mul(1_000_000),
+            received_source: received_source(batch.stamp),
+            envelope: envelope.as_ref(),
+        };
+        work.transformer.begin_record(&record);
+        for (index, line) in message.lines(envelope.as_ref()).enumerate().skip(from_line) {
+            if work.events.bytes.len() >= PART_BYTES {
+                return Some(index);
+            }
+            let (raw, cut) = riverhog_parsers::lines::cut(line, self.line_bytes_max);
+            work.counts.cut += u64::from(cut);
+            work.counts.lines += 1;
+            let line = Line { raw, index: index as u32, cut };
+            work.transformer.line(&record, &line, &mut work.events);
+        }
+        None
+    }
+}
+
+fn received_source(stamp: StampKind) -> ReceivedSource {
+    match stamp {
+        StampKind::LogAppendTime => ReceivedSource::LogAppendTime,
+        StampKind::CreateTime => ReceivedSource::CreateTime,
+        StampKind::None => ReceivedSource::File,
+    }
+}

@@ -1,0 +1,100 @@
+//! What a worker counts while it transforms; the pipeline adds it to the metrics once a batch.
+//!
+//! Invariant: plain numbers of one worker, so counting costs no atomic and no lock per line.
+use riverhog_parsers::grok::Reason;
+
+/// Counts since the last `take`.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Counters {
+    /// Lines taken in.
+    pub lines: u64,
+    /// Lines cut at the source's `line_max`.
+    pub cut: u64,
+    /// Lines that no parser accepted.
+    pub unparsed: u64,
+    /// Lines whose time field was there but no time.
+    pub time_failures: u64,
+    /// Lines whose host the host table does not know, or that name no host; only with a table.
+    pub unknown_hosts: u64,
+    /// Lines that no route took.
+    pub no_route: u64,
+    /// Targets that became dead letters for a missing value.
+    pub missing_values: u64,
+    /// One entry for each parse rule, in order.
+    pub parsers: Vec<ParserCounters>,
+}
+
+/// Counts of one parse rule.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct ParserCounters {
+    /// Lines it accepted.
+    pub matched: u64,
+    /// Lines it did not accept, by `Reason::ALL`.
+    pub unmatched: [u64; Reason::ALL.len()],
+}
+
+impl ParserCounters {
+    pub(crate) fn count_unmatched(&mut self, reason: Reason) {
+        self.unmatched[reason as usize] += 1;
+    }
+}
+
+impl Counters {
+    pub(crate) fn new(parsers: usize) -> Counters {
+        Counters { parsers: vec![ParserCounters::default(); parsers], ..Counters::default() }
+    }
+
+    /// Adds what another worker counted.
+    pub fn merge(&mut self, other: &Counters) {
+        self.lines += other.lines;
+        self.cut += other.cut;
+        self.unparsed += other.unparsed;
+        self.time_failures += other.time_failures;
+        self.unknown_hosts += other.unknown_hosts;
+        self.no_route += other.no_route;
+        self.missing_values += other.missing_values;
+        if self.parsers.len() < other.parsers.len() {
+            self.parsers.resize(other.parsers.len(), ParserCounters::default());
+        }
+        for (parser, other) in self.parsers.iter_mut().zip(&other.parsers) {
+            parser.matched += other.matched;
+            for (count, other) in parser.unmatched.iter_mut().zip(&other.unmatched) {
+                *count += other;
+            }
+        }
+    }
+
+    /// Sets everything to zero.
+    pub fn clear(&mut self) {
+        let mut parsers = std::mem::take(&mut self.parsers);
+        parsers.fill(ParserCounters::default());
+        *self = Counters { parsers, ..Counters::default() };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_add_up() {
+        let mut left = Counters::new(1);
+        left.lines = 2;
+        left.parsers[0].matched = 2;
+        let mut right = Counters::new(2);
+        right.unknown_hosts = 1;
+        right.parsers[1].count_unmatched(Reason::Limit);
+        left.merge(&right);
+        assert_eq!((left.lines, left.unknown_hosts, left.parsers[0].matched), (2, 1, 2));
+        assert_eq!(left.parsers[1].unmatched[Reason::Limit as usize], 1);
+        left.clear();
+        assert_eq!(left, Counters::new(2));
+    }
+
+    #[test]
+    fn reasons_are_their_own_index() {
+        for (index, reason) in Reason::ALL.into_iter().enumerate() {
+            assert_eq!(reason as usize, index);
+        }
+    }
+}

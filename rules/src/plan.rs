@@ -1,0 +1,119 @@
+//! The plan: everything a configuration says about lines, compiled and ready to run.
+//!
+//! Invariant: a plan is immutable and complete; what follows from it for a line depends on the line
+//! and its record only. Built by the `config` room. Next stop: `transform`, which runs it.
+use std::fmt;
+
+use riverhog_parsers::grok::Grok;
+use riverhog_parsers::time::TimeParser;
+
+use crate::condition::Condition;
+use crate::hosts::HostRule;
+use crate::labels::LabelRule;
+use crate::route::Route;
+use crate::sanitise::TargetKind;
+use crate::selector::Selector;
+use crate::template::Template;
+use crate::zone::Zone;
+
+/// A plan has at most this many targets: a route is one bit mask.
+pub const TARGETS_MAX: usize = 64;
+
+/// Everything compiled.
+#[derive(Debug)]
+pub struct Plan {
+    /// Parse rules, tried in order; the first that accepts wins.
+    pub parse: Vec<ParseRule>,
+    /// Labels, in the order of the document.
+    pub labels: Vec<LabelRule>,
+    /// How the host is found.
+    pub hosts: HostRule,
+    /// Routes; an event goes to the union of those that hold.
+    pub routes: Vec<Route>,
+    /// One target per sink, in the order of the sinks; at most `TARGETS_MAX`.
+    pub targets: Vec<Target>,
+    /// The zone of dates in templates.
+    pub zone: Zone,
+    /// How far, in nanoseconds, an event's time may be from `received` and still name its day.
+    pub skew_max_ns: i64,
+    /// What becomes of lines that no parser accepts.
+    pub unparsed: UnparsedPolicy,
+}
+
+impl Default for Plan {
+    /// No rules, UTC, 48 h, keep.
+    fn default() -> Plan {
+        Plan {
+            parse: Vec::new(),
+            labels: Vec::new(),
+            hosts: HostRule::default(),
+            routes: Vec::new(),
+            targets: Vec::new(),
+            zone: Zone::UTC,
+            skew_max_ns: 48 * 3600 * 1_000_000_000,
+            unparsed: UnparsedPolicy::Keep,
+        }
+    }
+}
+
+impl Plan {
+    /// True when some route takes every event, so that none can be without a route.
+    pub fn always_routed(&self) -> bool {
+        self.routes.iter().any(Route::is_always)
+    }
+}
+
+/// One way to read a line.
+pub struct ParseRule {
+    /// Its name, a metric label.
+    pub name: String,
+    /// Which lines it is tried on; all where it is `None`. Compiled at `Stage::Parse`.
+    pub when: Option<Condition>,
+    /// What it reads; the line itself where it is `None`. Compiled at `Stage::Parse`.
+    pub field: Option<Selector>,
+    /// The pattern.
+    pub grok: Grok,
+    /// How it reads the event's time.
+    pub time: Option<TimeRule>,
+}
+
+impl fmt::Debug for ParseRule {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut shown = out.debug_struct("ParseRule");
+        shown.field("name", &self.name).field("when", &self.when).field("field", &self.field);
+        shown.finish_non_exhaustive()
+    }
+}
+
+/// How a parse rule reads the event's time.
+pub struct TimeRule {
+    /// The grok field that holds it.
+    pub field: String,
+    /// Reads it.
+    pub parser: TimeParser,
+}
+
+/// Where one sink puts events.
+#[derive(Clone, Debug)]
+pub struct Target {
+    /// The sink's name.
+    pub name: String,
+    /// The index, or the bucket (empty text where it is fixed) and the prefix.
+    pub destinations: Vec<Template>,
+    /// The sink takes documents without `message`.
+    pub omit_message: bool,
+    /// What may stand in a destination.
+    pub kind: TargetKind,
+}
+
+/// What becomes of lines that no parser accepts.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum UnparsedPolicy {
+    /// Events like any other, with the tag `_unparsed`.
+    #[default]
+    Keep,
+    /// Dead letters.
+    DeadLetter,
+    /// Dropped and counted.
+    Drop,
+}

@@ -1,0 +1,267 @@
+//! The transform: line → event, through the stops parse, host, labels, routes, encode.
+//!
+//! Invariant: an event depends on its line and record and the plan alone, so a line read twice is
+//! the same event. In steady state no stop allocates: what a record gives is resolved once and kept
+//! while the next record says the same. The stops: `bind` at load, `record`, `parse`, `line`,
+//! `destination`, and `encode`. Next stop: the pipeline's `dispatch`.
+mod bind;
+mod destination;
+mod encode;
+mod encoded;
+mod line;
+mod parse;
+mod record;
+mod sample;
+mod view;
+
+use std::sync::Arc;
+
+use riverhog_parsers::envelope::Envelope;
+use riverhog_parsers::lines::to_text;
+
+use crate::counters::Counters;
+use crate::event::{DeadReason, Disposition, DropReason, Event, EventBuffer};
+use crate::hosts::HostTable;
+use crate::origin::Joined;
+use crate::plan::{Plan, UnparsedPolicy};
+use bind::Bound;
+use destination::DestinationCache;
+use encode::{Document, EncodeScratch, TimestampSource};
+use line::LineState;
+use parse::{ParseScratch, parse};
+use record::RecordState;
+pub use sample::document_sample;
+use view::View;
+
+/// One Kafka record, or one stretch of a file.
+#[derive(Clone, Copy, Debug)]
+pub struct Record<'a> {
+    /// Topic, or the file's name.
+    pub topic: &'a str,
+    /// Partition; 0 for files.
+    pub partition: i32,
+    /// Offset, or the byte position in the file.
+    pub offset: i64,
+    /// The key.
+    pub key: Option<&'a [u8]>,
+    /// The headers; of two with one name the last counts.
+    pub headers: &'a [(&'a str, &'a [u8])],
+    /// Record time in nanoseconds since the epoch.
+    pub received_ns: i64,
+    /// Whose clock that is.
+    pub received_source: ReceivedSource,
+    /// What the shipper's envelope said.
+    pub envelope: Option<&'a Envelope>,
+    /// The lineage of the source.
+    pub lineage: &'a str,
+    /// Record time in milliseconds since the epoch as it stands in ids; -1 where there is none.
+    pub time_ms: i64,
+}
+
+/// Whose clock a record's time is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ReceivedSource {
+    /// The broker's.
+    LogAppendTime,
+    /// The collector's.
+    CreateTime,
+    /// The file's, or of whoever read it.
+    File,
+}
+
+impl ReceivedSource {
+    /// The word used in documents.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            ReceivedSource::LogAppendTime => "log_append_time",
+            ReceivedSource::CreateTime => "create_time",
+            ReceivedSource::File => "file",
+        }
+    }
+}
+
+/// One raw line of a record.
+#[derive(Clone, Copy, Debug)]
+pub struct Line<'a> {
+    /// Its bytes, without the line end.
+    pub raw: &'a [u8],
+    /// Its index within the record, from 0.
+    pub index: u32,
+    /// It was longer and was cut.
+    pub cut: bool,
+}
+
+/// Turns lines into events. One per worker; holds everything that is reused from line to line.
+pub struct Transformer {
+    plan: Arc<Plan>,
+    bound: Bound,
+    record: RecordState,
+    parse: ParseScratch,
+    line: LineState,
+    destinations: DestinationCache,
+    encode: EncodeScratch,
+    counters: Counters,
+}
+
+/// The lines that make an event.
+#[derive(Clone, Copy)]
+struct Lines {
+    joined: Option<Joined>,
+    last_offset: i64,
+}
+
+impl Transformer {
+    /// A transformer for a plan.
+    pub fn new(plan: Arc<Plan>) -> Transformer {
+        let bound = Bound::new(&plan);
+        let mut transformer = Transformer {
+            record: RecordState::new(&bound),
+            parse: ParseScratch::new(&plan),
+            line: LineState::new(&bound),
+            destinations: DestinationCache::new(&plan),
+            encode: EncodeScratch::default(),
+            counters: Counters::new(plan.parse.len()),
+            bound,
+            plan,
+        };
+        let table = transformer.plan.hosts.table.clone();
+        transformer.set_hosts(table);
+        transformer
+    }
+
+    /// Takes another host table.
+    pub fn set_hosts(&mut self, table: Option<Arc<HostTable>>) {
+        self.line.set_table(&self.bound, table.clone());
+        self.record.host.set_table(&self.bound, table);
+        self.record.resolve(&self.bound, &self.plan.labels);
+    }
+
+    /// What was counted since this was last called.
+    pub fn take_counters(&mut self) -> Counters {
+        let fresh = Counters::new(self.plan.parse.len());
+        std::mem::replace(&mut self.counters, fresh)
+    }
+
+    /// What was counted since the counters were last taken.
+    pub fn counters(&self) -> &Counters {
+        &self.counters
+    }
+
+    /// Resolves what depends on the record only. Call it before the lines of a record.
+    pub fn begin_record(&mut self, record: &Record<'_>) {
+        if self.record.texts.update(&self.bound.sources, record) {
+            self.record.resolve(&self.bound, &self.plan.labels);
+        }
+        self.record.encoded.update(record);
+    }
+
+    /// Turns one line of the record begun last into an event at the end of `out`.
+    pub fn line(&mut self, record: &Record<'_>, line: &Line<'_>, out: &mut EventBuffer) {
+        let lines = Lines { joined: None, last_offset: record.offset };
+        self.transform(record, line, lines, out);
+    }
+
+    /// Turns a record joined of several lines into one event. `line` holds all of them and has the
+    /// index of the first, `record` is the first line's, `last_offset` is that of the last one's.
+    pub fn joined(
+        &mut self,
+        record: &Record<'_>,
+        line: &Line<'_>,
+        joined: Joined,
+        last_offset: i64,
+        out: &mut EventBuffer,
+    ) {
+        let lines = Lines { joined: Some(joined), last_offset };
+        self.transform(record, line, lines, out);
+    }
+
+    fn transform(
+        &mut self,
+        record: &Record<'_>,
+        line: &Line<'_>,
+        lines: Lines,
+        out: &mut EventBuffer,
+    ) {
+        let Transformer { plan, bound, record: state, counters, .. } = self;
+        let message = to_text(line.raw);
+        let mut view = View::of_record(state, record.received_ns, &message);
+        let generation = state.generation;
+        parse(plan, bound, generation, &mut view, &mut self.parse, counters);
+        view.parsed.tags.cut = line.cut;
+        let timestamp_source = set_times(&mut view, record, plan.skew_max_ns);
+        let host_and_labels = self.line.resolve(plan, bound, state, &mut view);
+        count(counters, &view);
+
+        let first_target = out.targets.len() as u32;
+        let disposition = match unparsed(plan, &view) {
+            Some(disposition) => disposition,
+            None => match self.destinations.route(plan, bound, generation, &view) {
+                0 => Disposition::DeadLetter(DeadReason::NoRoute),
+                mask => {
+                    let route = (mask, generation);
+                    self.destinations.push_targets(plan, bound, route, &view, out, counters);
+                    Disposition::Routed
+                }
+            },
+        };
+        let mut event = Event {
+            doc: (0, 0),
+            message_at: 0,
+            id: (0, 0),
+            level: view.parsed.level,
+            targets: (first_target, out.targets.len() as u32),
+            disposition,
+            first_offset: record.offset,
+            last_offset: lines.last_offset,
+            index: line.index,
+            record_time_ms: record.time_ms,
+            time_ns: view.parsed.time_ns.unwrap_or(record.received_ns),
+            joined: lines.joined,
+        };
+        let no_route = disposition == Disposition::DeadLetter(DeadReason::NoRoute);
+        counters.no_route += u64::from(no_route);
+        if !matches!(disposition, Disposition::Dropped(_)) {
+            let document =
+                Document { timestamp_source, record: &state.encoded, host_and_labels, view: &view };
+            document.write(out, &mut event, &mut self.encode);
+        }
+        out.events.push(event);
+    }
+}
+
+/// Gives the event its time, from the best source there is.
+fn set_times(view: &mut View<'_>, record: &Record<'_>, skew_max_ns: i64) -> TimestampSource {
+    let of_envelope = record.envelope.and_then(|envelope| envelope.time_ns);
+    let (time_ns, source) = match (view.parsed.time_ns, of_envelope) {
+        (Some(time_ns), _) => (time_ns, TimestampSource::Line),
+        (None, Some(time_ns)) => (time_ns, TimestampSource::Envelope),
+        (None, None) => (record.received_ns, TimestampSource::Record),
+    };
+    view.parsed.time_ns = Some(time_ns);
+    if time_ns.abs_diff(record.received_ns) <= skew_max_ns.unsigned_abs() {
+        view.template_ns = time_ns;
+    }
+    source
+}
+
+/// What the policy says about a line that no parser accepted; `None` where it is routed.
+fn unparsed(plan: &Plan, view: &View<'_>) -> Option<Disposition> {
+    match plan.unparsed {
+        _ if !view.parsed.tags.unparsed => None,
+        UnparsedPolicy::Keep => None,
+        UnparsedPolicy::DeadLetter => Some(Disposition::DeadLetter(DeadReason::Unparsed)),
+        UnparsedPolicy::Drop => Some(Disposition::Dropped(DropReason::Unparsed)),
+    }
+}
+
+fn count(counters: &mut Counters, view: &View<'_>) {
+    let tags = view.parsed.tags;
+    counters.lines += 1;
+    counters.cut += u64::from(tags.cut);
+    counters.unparsed += u64::from(tags.unparsed);
+    counters.time_failures += u64::from(tags.time_failure);
+    counters.unknown_hosts += u64::from(view.host.is_unknown());
+}
+
+#[cfg(test)]
+mod tests;

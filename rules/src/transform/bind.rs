@@ -1,0 +1,332 @@
+//! Binds the names of a plan to slots: where in a record or a line their values stand.
+//!
+//! Invariant: after binding no name is compared with another per line, but for a record's headers
+//! and envelope fields, once per record. Next stop: `view`, which reads slots.
+use riverhog_parsers::grok::{FieldType, Grok};
+
+use crate::condition::Condition;
+use crate::json::write_string;
+use crate::names::Name;
+use crate::plan::{ParseRule, Plan};
+use crate::selector::Selector;
+use crate::template::Template;
+
+/// Where a value stands.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Slot {
+    Timestamp,
+    /// The time that names days in destinations: `timestamp`, or `received` beyond `skew_max`.
+    TemplateTime,
+    Received,
+    Level,
+    Component,
+    Content,
+    Message,
+    Rank,
+    Tags,
+    Partition,
+    Host,
+    /// Index into `Bound::columns`.
+    HostColumn(u16),
+    /// Index into `Bound::sources`.
+    Record(u16),
+    /// A parsed field by its id, where there is none the text of the record.
+    Field {
+        field: u16,
+        record: u16,
+    },
+    /// Index into the plan's labels.
+    Label(u16),
+    /// A label that the plan does not have.
+    Nothing,
+}
+
+/// A text that stands in the record itself.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) enum Source {
+    Topic,
+    Key,
+    Header(String),
+    EnvelopeHost,
+    Envelope(String),
+}
+
+/// What a set of slots depends on besides the record's texts.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(super) struct Reads {
+    pub(super) level: bool,
+    pub(super) time: bool,
+    pub(super) received: bool,
+    /// Anything else that may differ from line to line.
+    pub(super) line: bool,
+}
+
+/// The plan's names, bound.
+#[derive(Debug, Default)]
+pub(super) struct Bound {
+    pub(super) sources: Vec<Source>,
+    /// Columns of the host table that rules read.
+    pub(super) columns: Vec<String>,
+    /// Names of parsed fields that rules read; a field's id is its index.
+    fields: Vec<String>,
+    pub(super) rules: Vec<BoundRule>,
+    pub(super) hosts: Vec<Slot>,
+    pub(super) host_of_line: bool,
+    pub(super) labels: Vec<BoundLabel>,
+    pub(super) label_of_line: bool,
+    pub(super) routes: Vec<BoundRoute>,
+    /// Some route must be asked for each line.
+    pub(super) route_of_line: bool,
+    pub(super) targets: Vec<BoundTarget>,
+}
+
+#[derive(Debug)]
+pub(super) struct BoundRule {
+    pub(super) when: Vec<Slot>,
+    /// `when` can be answered once per record.
+    pub(super) when_of_record: bool,
+    pub(super) field: Slot,
+    /// By grok field.
+    pub(super) fields: Vec<BoundField>,
+    pub(super) has_content: bool,
+}
+
+/// One field of a grok.
+#[derive(Debug)]
+pub(super) struct BoundField {
+    pub(super) role: Role,
+    pub(super) kind: FieldType,
+    /// Its id, if a rule reads it.
+    pub(super) id: Option<u16>,
+    /// The first grok field of the same name: fields of one name are one member of the document.
+    pub(super) group: u16,
+    /// `"name":`, ready.
+    pub(super) key: Vec<u8>,
+}
+
+/// What a grok field is to the event.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Role {
+    Time,
+    Level,
+    Component,
+    Content,
+    Rank,
+    Other,
+}
+
+#[derive(Debug)]
+pub(super) struct BoundLabel {
+    pub(super) from: Vec<Slot>,
+    pub(super) of_line: bool,
+}
+
+#[derive(Debug)]
+pub(super) struct BoundRoute {
+    pub(super) when: Vec<Slot>,
+    /// It can be answered once per record and level.
+    pub(super) of_record: bool,
+}
+
+#[derive(Debug)]
+pub(super) struct BoundTarget {
+    /// By template, then by name.
+    pub(super) slots: Vec<Vec<Slot>>,
+    pub(super) reads: Reads,
+}
+
+impl Bound {
+    pub(super) fn new(plan: &Plan) -> Bound {
+        let mut bound = Bound::default();
+        bound.collect_fields(plan);
+        bound.hosts = plan.hosts.from.iter().map(|from| bound.selector(plan, from)).collect();
+        bound.host_of_line = bound.hosts.iter().any(|slot| bound.reads_line(*slot));
+        for label in &plan.labels {
+            let from = label.from.iter().map(|from| bound.selector(plan, from));
+            let from: Vec<Slot> = from.collect();
+            let of_line = from.iter().any(|slot| bound.reads_line(*slot));
+            bound.label_of_line |= of_line;
+            bound.labels.push(BoundLabel { from, of_line });
+        }
+        for rule in &plan.parse {
+            let rule = bound.rule(plan, rule);
+            bound.rules.push(rule);
+        }
+        for route in &plan.routes {
+            let when = bound.condition(plan, route.when.as_ref());
+            let reads = bound.reads(&when);
+            let of_record = !reads.line && !reads.received;
+            bound.route_of_line |= !of_record;
+            bound.routes.push(BoundRoute { when, of_record });
+        }
+        for target in &plan.targets {
+            let slots = target.destinations.iter().map(|text| bound.template(plan, text));
+            let slots: Vec<Vec<Slot>> = slots.collect();
+            let reads = bound.reads(&slots.concat());
+            bound.targets.push(BoundTarget { slots, reads });
+        }
+        bound
+    }
+
+    /// Which fields of the groks rules read: only those are looked for per line.
+    fn collect_fields(&mut self, plan: &Plan) {
+        let labels = plan.labels.iter().flat_map(|label| &label.from).map(Selector::name);
+        let hosts = plan.hosts.from.iter().map(Selector::name);
+        let routes = plan.routes.iter().filter_map(|route| route.when.as_ref());
+        let routes = routes.flat_map(Condition::names_used);
+        let targets = plan.targets.iter().flat_map(|target| &target.destinations);
+        let targets = targets.flat_map(Template::names_used);
+        for name in labels.chain(hosts).chain(routes).chain(targets) {
+            if let Name::Field(field) = name
+                && plan.parse.iter().any(|rule| has_field(&rule.grok, field))
+                && !self.fields.contains(field)
+            {
+                self.fields.push(field.clone());
+            }
+        }
+    }
+
+    fn rule(&mut self, plan: &Plan, rule: &ParseRule) -> BoundRule {
+        let when = self.condition(plan, rule.when.as_ref());
+        let reads = self.reads(&when);
+        let field = rule.field.as_ref().map_or(Slot::Message, |field| self.selector(plan, field));
+        let grok = rule.grok.fields();
+        let time_field = rule.time.as_ref().map(|time| time.field.as_str());
+        let fields = grok.iter().map(|field| {
+            let first = grok.iter().position(|other| other.name == field.name);
+            let mut key = Vec::new();
+            write_string(&mut key, &field.name);
+            key.push(b':');
+            BoundField {
+                role: role(&field.name, time_field),
+                kind: field.kind,
+                id: position(&self.fields, &field.name),
+                group: first.unwrap_or_default() as u16,
+                key,
+            }
+        });
+        BoundRule {
+            fields: fields.collect(),
+            when,
+            when_of_record: !reads.line && !reads.received && !reads.level,
+            field,
+            has_content: has_field(&rule.grok, "content"),
+        }
+    }
+
+    fn condition(&mut self, plan: &Plan, condition: Option<&Condition>) -> Vec<Slot> {
+        let names = condition.map_or(&[][..], Condition::names_used);
+        names.iter().map(|name| self.slot(plan, name)).collect()
+    }
+
+    fn template(&mut self, plan: &Plan, template: &Template) -> Vec<Slot> {
+        let slot = |name: &Name| match name {
+            Name::Timestamp => Slot::TemplateTime,
+            name => self.slot(plan, name),
+        };
+        template.names_used().iter().map(slot).collect()
+    }
+
+    fn selector(&mut self, plan: &Plan, selector: &Selector) -> Slot {
+        self.slot(plan, selector.name())
+    }
+
+    fn slot(&mut self, plan: &Plan, name: &Name) -> Slot {
+        match name {
+            Name::Timestamp => Slot::Timestamp,
+            Name::Received => Slot::Received,
+            Name::Level => Slot::Level,
+            Name::Component => Slot::Component,
+            Name::Content => Slot::Content,
+            Name::Message => Slot::Message,
+            Name::Rank => Slot::Rank,
+            Name::Tags => Slot::Tags,
+            Name::Partition => Slot::Partition,
+            Name::Host => Slot::Host,
+            Name::HostColumn(column) => {
+                let known = position(&self.columns, column);
+                Slot::HostColumn(known.unwrap_or_else(|| push(&mut self.columns, column.clone())))
+            }
+            Name::Topic => Slot::Record(self.source(Source::Topic)),
+            Name::Key => Slot::Record(self.source(Source::Key)),
+            Name::Header(header) => Slot::Record(self.source(Source::Header(header.clone()))),
+            Name::Envelope(path) if path == "host" => {
+                Slot::Record(self.source(Source::EnvelopeHost))
+            }
+            Name::Envelope(path) => Slot::Record(self.source(Source::Envelope(path.clone()))),
+            Name::Field(field) => {
+                let record = self.source(Source::Envelope(format!("fields.{field}")));
+                match position(&self.fields, field) {
+                    Some(field) => Slot::Field { field, record },
+                    None => Slot::Record(record),
+                }
+            }
+            Name::Label(label) => {
+                let index = plan.labels.iter().position(|rule| rule.name == *label);
+                index.map_or(Slot::Nothing, |index| Slot::Label(index as u16))
+            }
+        }
+    }
+
+    fn source(&mut self, source: Source) -> u16 {
+        match self.sources.iter().position(|known| *known == source) {
+            Some(known) => known as u16,
+            None => push(&mut self.sources, source),
+        }
+    }
+
+    fn reads_line(&self, slot: Slot) -> bool {
+        let reads = self.reads(&[slot]);
+        reads.line || reads.level || reads.time || reads.received
+    }
+
+    fn reads(&self, slots: &[Slot]) -> Reads {
+        let mut reads = Reads::default();
+        for slot in slots {
+            match slot {
+                Slot::Level => reads.level = true,
+                Slot::TemplateTime => reads.time = true,
+                Slot::Received => reads.received = true,
+                Slot::Timestamp
+                | Slot::Component
+                | Slot::Content
+                | Slot::Message
+                | Slot::Rank
+                | Slot::Tags
+                | Slot::Field { .. } => reads.line = true,
+                Slot::Host | Slot::HostColumn(_) => reads.line |= self.host_of_line,
+                Slot::Label(label) => {
+                    // A label of a later stage cannot be asked for here; its names checked that.
+                    let label = self.labels.get(usize::from(*label));
+                    reads.line |= label.is_some_and(|label| label.of_line);
+                }
+                Slot::Partition | Slot::Record(_) | Slot::Nothing => {}
+            }
+        }
+        reads
+    }
+}
+
+fn role(name: &str, time_field: Option<&str>) -> Role {
+    match name {
+        _ if Some(name) == time_field => Role::Time,
+        "level" => Role::Level,
+        "component" => Role::Component,
+        "content" => Role::Content,
+        "rank" => Role::Rank,
+        _ => Role::Other,
+    }
+}
+
+fn has_field(grok: &Grok, name: &str) -> bool {
+    grok.fields().iter().any(|field| field.name == name)
+}
+
+fn position(names: &[String], name: &str) -> Option<u16> {
+    names.iter().position(|known| known == name).map(|index| index as u16)
+}
+
+fn push<T>(list: &mut Vec<T>, item: T) -> u16 {
+    list.push(item);
+    (list.len() - 1) as u16
+}

@@ -1,0 +1,168 @@
+//! The parse stop: the first rule that accepts the line gives its time, level, component and
+//! content.
+//!
+//! Invariant: a line that no rule accepts is an event all the same; its content is the line. Next
+//! stop: `record`, whose host and labels may read what was parsed.
+use riverhog_parsers::grok::{Capture, FieldType, GrokScratch, Outcome, to_int};
+use riverhog_parsers::level::Level;
+
+use super::bind::{Bound, BoundRule, Role, Slot};
+use super::view::{Bind, View};
+use crate::counters::Counters;
+use crate::plan::{ParseRule, Plan, TimeRule};
+use crate::value::Value;
+
+/// What a worker reuses from line to line to parse.
+pub(super) struct ParseScratch {
+    /// One for each rule.
+    groks: Vec<GrokScratch>,
+    /// Of the rule that ran last.
+    captures: Vec<Capture>,
+    /// By rule: what the record alone says about its `when`.
+    applies: Vec<Applies>,
+    generation: u64,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Applies {
+    Yes,
+    No,
+    AskLine,
+}
+
+impl ParseScratch {
+    pub(super) fn new(plan: &Plan) -> ParseScratch {
+        ParseScratch {
+            groks: plan.parse.iter().map(|rule| rule.grok.scratch()).collect(),
+            captures: Vec::new(),
+            applies: Vec::new(),
+            generation: 0,
+        }
+    }
+
+    fn ask_record(&mut self, plan: &Plan, bound: &Bound, generation: u64, view: &View<'_>) {
+        if self.generation == generation {
+            return;
+        }
+        self.generation = generation;
+        self.applies.clear();
+        for (rule, bound) in plan.parse.iter().zip(&bound.rules) {
+            self.applies.push(match &rule.when {
+                None => Applies::Yes,
+                Some(_) if !bound.when_of_record => Applies::AskLine,
+                Some(when) if when.holds(&Bind(view, &bound.when)) => Applies::Yes,
+                Some(_) => Applies::No,
+            });
+        }
+    }
+}
+
+/// Runs the rules over a line until one accepts it, and completes the view by what it found.
+pub(super) fn parse<'a>(
+    plan: &Plan,
+    bound: &'a Bound,
+    generation: u64,
+    view: &mut View<'a>,
+    scratch: &'a mut ParseScratch,
+    counters: &mut Counters,
+) {
+    scratch.ask_record(plan, bound, generation, view);
+    for (index, (rule, bound)) in plan.parse.iter().zip(&bound.rules).enumerate() {
+        let applies = match scratch.applies[index] {
+            Applies::Yes => true,
+            Applies::No => false,
+            Applies::AskLine => {
+                rule.when.as_ref().is_none_or(|when| when.holds(&Bind(view, &bound.when)))
+            }
+        };
+        if !applies {
+            continue;
+        }
+        let Some(text) = text_of(bound.field, view) else {
+            continue;
+        };
+        match rule.grok.run(text, &mut scratch.groks[index], &mut scratch.captures) {
+            Outcome::Matched => {
+                counters.parsers[index].matched += 1;
+                view.parsed.rule = Some(bound);
+                view.parsed.source = text;
+                view.parsed.captures = &scratch.captures;
+                read(rule, bound, view);
+                return;
+            }
+            Outcome::Unmatched(reason) => counters.parsers[index].count_unmatched(reason),
+        }
+    }
+    view.parsed.content = Some(view.message);
+    view.parsed.tags.unparsed = true;
+}
+
+fn text_of<'a>(slot: Slot, view: &View<'a>) -> Option<&'a str> {
+    if slot == Slot::Message {
+        return Some(view.message);
+    }
+    match view.value(slot, 0)? {
+        Value::Text(text) => Some(text),
+        _ => None,
+    }
+}
+
+/// Gives the captures their parts in the event.
+fn read<'a>(rule: &ParseRule, bound: &'a BoundRule, view: &mut View<'a>) {
+    let (message, received_ns, parsed) = (view.message, view.received_ns, &mut view.parsed);
+    let mut time_seen = false;
+    for (index, capture) in parsed.captures.iter().enumerate() {
+        let field = &bound.fields[usize::from(capture.field)];
+        if field.role == Role::Other || capture.is_absent() {
+            continue;
+        }
+        let text = capture.text(parsed.source);
+        match field.role {
+            Role::Time if parsed.time_ns.is_none() => {
+                time_seen = true;
+                parsed.time_ns = parse_time(rule.time.as_ref(), text, received_ns);
+                take(&mut parsed.taken.time, index, parsed.time_ns.is_some());
+            }
+            Role::Level if parsed.level.is_none() => {
+                parsed.level = Level::parse(text);
+                take(&mut parsed.taken.level, index, parsed.level.is_some());
+            }
+            Role::Component if parsed.component.is_none() && !text.is_empty() => {
+                parsed.component = Some(text);
+                parsed.taken.component = index;
+            }
+            Role::Content if parsed.content.is_none() => {
+                parsed.content = Some(text);
+                parsed.taken.content = index;
+            }
+            Role::Rank if parsed.rank.is_none() => {
+                parsed.rank = parse_rank(text, field.kind);
+                take(&mut parsed.taken.rank, index, parsed.rank.is_some());
+            }
+            _ => {}
+        }
+    }
+    parsed.tags.time_failure = time_seen && parsed.time_ns.is_none();
+    if parsed.content.is_none() {
+        // A pattern with a content that took nothing has said where the content ends.
+        parsed.content = Some(if bound.has_content { "" } else { message });
+    }
+}
+
+fn take(taken: &mut usize, index: usize, is_taken: bool) {
+    if is_taken {
+        *taken = index;
+    }
+}
+
+fn parse_time(rule: Option<&TimeRule>, text: &str, received_ns: i64) -> Option<i64> {
+    rule.and_then(|rule| rule.parser.parse(text, received_ns))
+}
+
+fn parse_rank(text: &str, kind: FieldType) -> Option<i64> {
+    match kind {
+        FieldType::Int => to_int(text),
+        FieldType::Text => text.parse().ok(),
+        FieldType::Float => None,
+    }
+}

@@ -1,0 +1,172 @@
+//! One line with everything known about it so far, read through slots.
+//!
+//! Invariant: a view borrows and never changes; what a stage has not found yet is absent in it.
+//! Next stop: `Values`, through which conditions and templates ask.
+use std::ops::Range;
+
+use riverhog_parsers::grok::{Capture, FieldType, to_float, to_int};
+use riverhog_parsers::level::Level;
+
+use super::bind::{BoundRule, Slot};
+use super::record::{HostState, LabelState, RecordTexts};
+use crate::value::{Value, Values};
+
+/// A line and what is known about it.
+#[derive(Clone, Copy)]
+pub(super) struct View<'a> {
+    pub(super) texts: &'a RecordTexts,
+    pub(super) host: &'a HostState,
+    pub(super) labels: &'a [LabelState],
+    pub(super) received_ns: i64,
+    /// `timestamp`, or `received` where that is too far away.
+    pub(super) template_ns: i64,
+    /// The line as text.
+    pub(super) message: &'a str,
+    pub(super) parsed: Parsed<'a>,
+}
+
+/// What the parse stage found.
+#[derive(Clone, Copy)]
+pub(super) struct Parsed<'a> {
+    /// The rule that accepted the line.
+    pub(super) rule: Option<&'a BoundRule>,
+    pub(super) captures: &'a [Capture],
+    /// The text that the captures point into.
+    pub(super) source: &'a str,
+    pub(super) taken: Taken,
+    pub(super) content: Option<&'a str>,
+    pub(super) component: Option<&'a str>,
+    pub(super) level: Option<Level>,
+    pub(super) rank: Option<i64>,
+    pub(super) time_ns: Option<i64>,
+    pub(super) tags: Tags,
+}
+
+/// Captures that became a part of the event of their own, by index; the rest are its `fields`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Taken {
+    pub(super) time: usize,
+    pub(super) level: usize,
+    pub(super) component: usize,
+    pub(super) content: usize,
+    pub(super) rank: usize,
+}
+
+impl Taken {
+    pub(super) const NONE: usize = usize::MAX;
+    pub(super) const NOTHING: Taken = Taken {
+        time: Taken::NONE,
+        level: Taken::NONE,
+        component: Taken::NONE,
+        content: Taken::NONE,
+        rank: Taken::NONE,
+    };
+
+    /// How many captures are taken.
+    pub(super) fn count(&self) -> usize {
+        self.all().into_iter().filter(|&capture| capture != Taken::NONE).count()
+    }
+
+    pub(super) fn has(&self, capture: usize) -> bool {
+        self.all().contains(&capture)
+    }
+
+    fn all(&self) -> [usize; 5] {
+        [self.time, self.level, self.component, self.content, self.rank]
+    }
+}
+
+/// The tags of an event.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(super) struct Tags {
+    pub(super) unparsed: bool,
+    pub(super) time_failure: bool,
+    pub(super) cut: bool,
+}
+
+impl Tags {
+    /// The tags that are set, as they are written.
+    pub(super) fn iter(self) -> impl Iterator<Item = &'static str> {
+        let all =
+            [(self.unparsed, "_unparsed"), (self.time_failure, "_timefailure"), (self.cut, "_cut")];
+        all.into_iter().filter_map(|(set, tag)| set.then_some(tag))
+    }
+}
+
+impl Parsed<'_> {
+    /// Before anything was parsed.
+    pub(super) const NOTHING: Parsed<'static> = Parsed {
+        rule: None,
+        captures: &[],
+        source: "",
+        taken: Taken::NOTHING,
+        content: None,
+        component: None,
+        level: None,
+        rank: None,
+        time_ns: None,
+        tags: Tags { unparsed: false, time_failure: false, cut: false },
+    };
+}
+
+impl<'a> Parsed<'a> {
+    /// Where in the line the content stands, if it was captured from the line itself.
+    pub(super) fn content_place(&self, message: &str) -> Option<Range<usize>> {
+        let capture = self.captures.get(self.taken.content)?;
+        let place = capture.start as usize..capture.end as usize;
+        std::ptr::eq(self.source, message).then_some(place)
+    }
+
+    fn field(&self, id: u16, nth: usize) -> Option<Value<'a>> {
+        let rule = self.rule?;
+        let mut found = self.captures.iter().filter(|capture| {
+            rule.fields[usize::from(capture.field)].id == Some(id) && !capture.is_absent()
+        });
+        let capture = found.nth(nth)?;
+        let text = capture.text(self.source);
+        Some(match rule.fields[usize::from(capture.field)].kind {
+            FieldType::Text => Value::Text(text),
+            FieldType::Int => to_int(text).map_or(Value::Text(text), Value::Int),
+            FieldType::Float => Value::Float(to_float(text)),
+        })
+    }
+}
+
+impl<'a> View<'a> {
+    /// The `nth` value of a slot.
+    pub(super) fn value(&self, slot: Slot, nth: usize) -> Option<Value<'a>> {
+        match slot {
+            Slot::Tags => self.parsed.tags.iter().nth(nth).map(Value::Text),
+            Slot::Field { field, record } => match self.parsed.field(field, nth) {
+                None if nth == 0 => self.texts.get(record).map(Value::Text),
+                value => value,
+            },
+            _ if nth > 0 => None,
+            Slot::Timestamp => self.parsed.time_ns.map(Value::Time),
+            Slot::TemplateTime => Some(Value::Time(self.template_ns)),
+            Slot::Received => Some(Value::Time(self.received_ns)),
+            Slot::Level => self.parsed.level.map(Value::Level),
+            Slot::Component => self.parsed.component.map(Value::Text),
+            Slot::Content => self.parsed.content.map(Value::Text),
+            Slot::Message => Some(Value::Text(self.message)),
+            Slot::Rank => self.parsed.rank.map(Value::Int),
+            Slot::Partition => Some(Value::Int(i64::from(self.texts.partition()))),
+            Slot::Host => Some(Value::Text(self.host.name())),
+            Slot::HostColumn(column) => self.host.column(column).map(Value::Text),
+            Slot::Record(source) => self.texts.get(source).map(Value::Text),
+            Slot::Label(label) => {
+                self.labels.get(usize::from(label)).and_then(LabelState::text).map(Value::Text)
+            }
+            Slot::Nothing => None,
+        }
+    }
+}
+
+/// A view as one condition or template sees it.
+pub(super) struct Bind<'a>(pub(super) &'a View<'a>, pub(super) &'a [Slot]);
+
+impl Values for Bind<'_> {
+    fn value(&self, name: usize, nth: usize) -> Option<Value<'_>> {
+        self.0.value(*self.1.get(name)?, nth)
+    }
+}

@@ -1,0 +1,27 @@
+#!/bin/sh
+# usage: start.sh DIR LIB    starts Kafka on the two ports of DIR/ports: PLAINTEXT and controller
+# Formats DIR/data when it is new; a later start keeps what is there. Ends 0 once it serves.
+set -eu
+here=$(cd "$(dirname "$0")" && pwd)
+. "$here/../lib.sh"
+dir=${1:?usage: start.sh DIR LIB} lib=${2:?usage: start.sh DIR LIB}
+! alive "$dir" || exit 0
+mkdir -p "$dir/data"
+read -r port controller_port <"$dir/ports"
+sed -e "s|@DATA@|$dir/data|" -e "s|@PORT@|$port|" -e "s|@CONTROLLER_PORT@|$controller_port|" \
+    "$here/server.properties.in" >"$dir/server.properties"
+
+# The second compiler costs more than it gains in a broker that lives for minutes. Unquoted below
+# on purpose: one word a flag. (No function: its process would be a shell with java as its child.)
+flags="-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+if [ ! -e "$dir/data/log/meta.properties" ]; then
+    java $flags -Xmx128m -cp "$lib/*" kafka.tools.StorageTool format --standalone \
+        --cluster-id riverhogtestAAAAAAAAAA --config "$dir/server.properties" \
+        >"$dir/server.log" 2>&1 || { cat "$dir/server.log" >&2; exit 1; }
+fi
+
+: >"$dir/server.log"
+java $flags -Xms512m -Xmx512m -Dlog4j2.configurationFile="$here/log4j2.properties" \
+    -cp "$lib/*" kafka.Kafka "$dir/server.properties" </dev/null >>"$dir/server.log" 2>&1 &
+echo $! >"$dir/pid"
+wait_until_ready kafka "$dir" 1200 grep -q 'Kafka Server started' "$dir/server.log"

@@ -1,0 +1,284 @@
+//! The command line as people and scripts see it: what is typed, what comes out, and the exit code,
+//! compared with transcripts in `golden/cli`. `UPDATE=1` writes them anew; the diff is reviewed.
+//!
+//! The invariant: a transcript holds no path of a machine and no time but what was asked for. Each
+//! command runs in a folder of its own that holds a copy of the examples. Next stop: the commands
+//! themselves, `pipeline/src/commands/`.
+
+use anyhow::{Context as _, Result, ensure};
+use riverhog_tests::{Finished, Launch, Riverhog, eventually, free_port, run_command};
+use std::fmt::Write as _;
+use std::fs;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+use tempfile::TempDir;
+
+/// A fixed time of receipt.
+const REFERENCE: &str = "2026-03-12T02:23:47Z";
+const DEADLINE: Duration = Duration::from_secs(60);
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+/// A folder with the examples and the transcripts' own files.
+fn folder() -> Result<TempDir> {
+    let folder = tempfile::tempdir()?;
+    for from in [root().join("examples"), root().join("tests/golden/cli/files")] {
+        for entry in fs::read_dir(&from).with_context(|| from.display().to_string())? {
+            let path = entry?.path();
+            let name = path.file_name().context("a file has a name")?;
+            fs::copy(&path, folder.path().join(name))?;
+        }
+    }
+    Ok(folder)
+}
+
+/// Runs a command with something on standard input.
+fn run_with_input(folder: &Path, args: &[&str], input: &[u8]) -> Result<Finished> {
+    // The harness knows where the binary is, or builds it; it stands where this test's folder is.
+    run_command(folder, &["--version"])?;
+    let binary = std::env::var_os("RIVERHOG_BIN").map(PathBuf::from);
+    let beside = std::env::current_exe()?;
+    let beside = beside.ancestors().nth(2).context("the test stands in target")?.join("riverhog");
+    let mut child = Command::new(binary.unwrap_or(beside))
+        .args(args)
+        .current_dir(folder)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()?;
+    // A command that refuses its arguments does not read.
+    child.stdin.take().context("standard input is piped")?.write_all(input).ok();
+    let output = child.wait_with_output()?;
+    Ok(Finished {
+        code: output.status.code(),
+        stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+        stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+    })
+}
+
+/// Compares a command with its transcript.
+fn check(name: &str, args: &[&str], input: Option<&str>) -> Result<()> {
+    let folder = folder()?;
+    let shown: Vec<String> = args.iter().map(|arg| quoted(arg)).collect();
+    let mut transcript = format!("$ riverhog {}", shown.join(" "));
+    let mut bytes = Vec::new();
+    if let Some(input) = input {
+        bytes = fs::read(folder.path().join(input))?;
+        transcript.push_str(" < ");
+        transcript.push_str(input);
+    }
+    let finished = run_with_input(folder.path(), args, &bytes)?;
+    transcript.push('\n');
+    transcript.push_str(&finished.stdout);
+    if !finished.stderr.is_empty() {
+        transcript.push_str("--- standard error\n");
+        transcript.push_str(&finished.stderr);
+    }
+    let code = finished.code.context("it ended by a signal")?;
+    writeln!(transcript, "--- exit {code}")?;
+    let place = folder.path().to_string_lossy();
+    ensure!(!transcript.contains(&*place), "{name} holds a path of this machine:\n{transcript}");
+    let path = root().join(format!("tests/golden/cli/{name}.txt"));
+    if std::env::var_os("UPDATE").is_some() {
+        fs::write(&path, &transcript)?;
+    }
+    let golden = fs::read_to_string(&path).unwrap_or_default();
+    ensure!(golden == transcript, "{name} differs; UPDATE=1 accepts it:\n{transcript}");
+    Ok(())
+}
+
+fn quoted(arg: &str) -> String {
+    let plain = |letter: char| letter.is_ascii_alphanumeric() || "-_./=:".contains(letter);
+    if arg.chars().all(plain) { arg.to_owned() } else { format!("'{arg}'") }
+}
+
+#[test]
+fn help_is_there_for_each_command() -> Result<()> {
+    check("help", &["--help"], None)?;
+    for command in ["run", "check", "test", "parse", "demo", "grok", "setup"] {
+        check(&format!("help-{command}"), &[command, "--help"], None)?;
+    }
+    check("help-archive-verify", &["archive", "verify", "--help"], None)?;
+    check("unknown-command", &["chekc"], None)
+}
+
+#[test]
+fn check_tells_everything() -> Result<()> {
+    check("check-good", &["check", "training.toml"], None)?;
+    check("check-broken", &["check", "broken.toml"], None)?;
+    check("check-broken-json", &["check", "broken.toml", "--format", "json"], None)?;
+    check("check-missing", &["check", "nowhere.toml"], None)?;
+    check("check-default", &["check"], None)?;
+    check("run-broken", &["run", "broken.toml"], None)
+}
+
+#[test]
+fn every_example_passes_its_own_tests() -> Result<()> {
+    let folder = folder()?;
+    for entry in fs::read_dir(root().join("examples"))? {
+        let path = entry?.path();
+        if path.extension().is_none_or(|extension| extension != "toml") {
+            continue;
+        }
+        let name = path.file_name().context("a file has a name")?.to_string_lossy().into_owned();
+        for command in ["check", "test"] {
+            let finished = run_command(folder.path(), &[command, &name])?;
+            ensure!(finished.code == Some(0), "{command} {name}: {finished:?}");
+            ensure!(finished.stderr.is_empty(), "{command} {name}: {finished:?}");
+        }
+        let text = fs::read_to_string(&path)?;
+        ensure!(text.contains("[[tests]]"), "{name} has no tests");
+    }
+    Ok(())
+}
+
+#[test]
+fn test_tells_what_differs() -> Result<()> {
+    check("test-good", &["test", "training.toml"], None)?;
+    check("test-failing", &["test", "failing.toml"], None)?;
+    check("test-failing-json", &["test", "failing.toml", "--format", "json"], None)
+}
+
+#[test]
+fn parse_shows_what_would_be_sent() -> Result<()> {
+    let config = ["parse", "--config", "file-to-local.toml", "--reference", REFERENCE];
+    check("parse-config", &config, Some("sample.log"))?;
+    let usual = ["parse", "--reference", REFERENCE, "--zone", "Asia/Shanghai"];
+    check("parse-usual", &usual, Some("usual.log"))?;
+    check("parse-as", &["parse", "--as", "training"], Some("sample.log"))?;
+    check("parse-zone", &["parse", "--zone", "Asia/Shanghia"], Some("sample.log"))
+}
+
+#[test]
+fn grok_answers_each_line() -> Result<()> {
+    let pattern = "%{LOGLEVEL:level} %{NOTSPACE:node} %{NOTSPACE:component}: %{GREEDYDATA:content}";
+    check("grok-lines", &["grok", pattern], Some("sample.log"))?;
+    check("grok-null", &["grok", "--null", "(?<all>.*)"], Some("sample.log"))?;
+    check("grok-wrong", &["grok", "%{LOGLEVLE:level} x"], Some("sample.log"))?;
+    check("grok-ecs", &["grok", "--set", "ecs-v1", "%{WORD:w}"], Some("sample.log"))?;
+    check("grok-explain", &["grok", "--explain", "%{INT:step:int} %{WORD:[a][b]}"], None)?;
+    check("grok-batch", &["grok", "--batch"], Some("requests.jsonl"))
+}
+
+#[test]
+fn the_schema_is_json() -> Result<()> {
+    let finished = run_command(folder()?.path(), &["schema"])?;
+    ensure!(finished.code == Some(0), "{finished:?}");
+    let schema: serde_json::Value = serde_json::from_str(&finished.stdout)?;
+    ensure!(schema["properties"]["sinks"].is_object(), "{schema}");
+    Ok(())
+}
+
+/// The example without a service, on a port of its own.
+fn file_to_local(folder: &Path) -> Result<()> {
+    let text = fs::read_to_string(folder.join("file-to-local.toml"))?;
+    let text = format!("{text}\n[http]\nlisten = \"127.0.0.1:{}\"\n", free_port()?);
+    Ok(fs::write(folder.join("riverhog.toml"), text)?)
+}
+
+fn find(folder: &Path, ending: &str) -> Result<Vec<PathBuf>> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        if path.is_dir() {
+            found.extend(find(&path, ending)?);
+        } else if path.to_string_lossy().ends_with(ending) {
+            found.push(path);
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
+#[test]
+fn a_file_is_archived_once_and_verified() -> Result<()> {
+    let folder = folder()?;
+    let folder = folder.path();
+    file_to_local(folder)?;
+    // The second run finds that all of it is there.
+    for _ in 0..2 {
+        let finished = run_command(folder, &["run"])?;
+        ensure!(finished.code == Some(0), "{finished:?}");
+        let verified = run_command(folder, &["archive", "verify", "riverhog.toml"])?;
+        ensure!(verified.code == Some(0), "{verified:?}");
+        let expect = "archive (archive): 3 chains, 3 objects, 10 lines, ";
+        ensure!(verified.stdout.starts_with(expect), "{verified:?}");
+        ensure!(verified.stdout.contains("2 chains, 2 objects, 3 lines"), "{verified:?}");
+    }
+    let object = find(&folder.join("archive"), ".jsonl.zst")?.remove(0);
+    let mut bytes = fs::read(&object)?;
+    bytes[20] ^= 0xff;
+    fs::write(&object, bytes)?;
+    let damaged = run_command(folder, &["archive", "verify", "--path", "archive"])?;
+    ensure!(damaged.code == Some(1) && damaged.stdout.contains("damaged"), "{damaged:?}");
+    let nowhere = run_command(folder, &["archive", "verify", "--path", "nowhere"])?;
+    ensure!(nowhere.code == Some(2), "{nowhere:?}");
+    Ok(())
+}
+
+#[test]
+fn a_taken_port_ends_the_run() -> Result<()> {
+    let folder = folder()?;
+    file_to_local(folder.path())?;
+    let text = fs::read_to_string(folder.path().join("riverhog.toml"))?;
+    let address = text.rsplit('"').nth(1).context("the address stands last")?;
+    let _taken = std::net::TcpListener::bind(address)?;
+    let finished = run_command(folder.path(), &["run"])?;
+    ensure!(finished.code == Some(1), "{finished:?}");
+    ensure!(finished.stderr.contains("cannot listen") && finished.stderr.contains("help: "));
+    Ok(())
+}
+
+/// A file whose lines cannot be delivered.
+fn stuck(folder: &Path) -> Result<Riverhog> {
+    let config = fs::read_to_string(folder.join("stuck.toml"))?;
+    let config = config.replace("@PORT@", &free_port()?.to_string());
+    let (name, folder) = ("stuck".to_owned(), folder.to_owned());
+    Riverhog::start(Launch { folder, name, config, ..Launch::default() })
+}
+
+async fn logged(running: &Riverhog, words: &str) {
+    eventually(DEADLINE, words, || {
+        let log = running.log();
+        async move { if log.contains(words) { Ok(()) } else { Err(log) } }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_second_signal_cannot_wait() -> Result<()> {
+    let folder = folder()?;
+    let mut running = stuck(folder.path())?;
+    logged(&running, "riverhog starts").await;
+    running.signal("INT")?;
+    logged(&running, "a second signal ends at once").await;
+    running.signal("INT")?;
+    let code = running.wait_exit(DEADLINE).await?;
+    ensure!(code == Some(130), "{code:?}");
+    Ok(())
+}
+
+/// The whole of `./x demo`, with its counts.
+#[test]
+fn the_demo_adds_up() -> Result<()> {
+    let folder = folder()?;
+    let args = ["demo", "--lines", "200000", "--dir", "demo"];
+    let finished = run_command(folder.path(), &args)?;
+    ensure!(finished.code == Some(0), "{finished:?}");
+    let sum = "produced 200,000 = archive 199,9";
+    ensure!(finished.stdout.contains(sum), "{finished:?}");
+    ensure!(finished.stdout.contains("nothing lost, nothing twice"), "{finished:?}");
+    let again = run_command(folder.path(), &args)?;
+    ensure!(again.code == Some(2), "{again:?}");
+    for command in
+        [&["test", "demo/riverhog.toml"][..], &["archive", "verify", "--path", "demo/archive"]]
+    {
+        let finished = run_command(folder.path(), command)?;
+        ensure!(finished.code == Some(0), "{command:?}: {finished:?}");
+    }
+    Ok(())
+}
