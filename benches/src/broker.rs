@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use crate::load::{Load, host_name};
 
-const TIMEOUT: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_mins(1);
 
 /// Counts the records that the broker did not take.
 #[derive(Default)]

@@ -34,9 +34,9 @@ pub(crate) struct Args {
     /// The setting `memory`, in MiB
     #[arg(long, default_value = "96MiB")]
     memory: String,
-    /// The broker; `./x services env` names one
-    #[arg(long, env = "RIVERHOG_TEST_KAFKA")]
-    brokers: String,
+    /// The broker; without it the one that `./x services env` has put into the environment
+    #[arg(long)]
+    brokers: Option<String>,
     /// Uses and keeps a topic of this name, and fills it when it is not there
     #[arg(long)]
     topic: Option<String>,
@@ -65,20 +65,24 @@ pub(crate) fn run(args: &Args) -> Result<()> {
 
 async fn measure(args: &Args) -> Result<()> {
     let load = Load { lines: args.lines, partitions: args.partitions.max(1) };
+    let brokers = args.brokers.clone().or_else(|| std::env::var("RIVERHOG_TEST_KAFKA").ok());
+    let brokers = &brokers.context(
+        "no broker: type `./x services start && eval \"$(./x services env)\"`, or give --brokers",
+    )?;
     let mark = riverhog::clock::now_ms();
     let topic = args.topic.clone().unwrap_or_else(|| format!("bench-{mark}"));
-    let ends = match broker::ends(&args.brokers, &topic, load) {
+    let ends = match broker::ends(brokers, &topic, load) {
         Ok(ends) if args.topic.is_some() => ends,
         _ => {
             report::say(&format!("filling {topic} with {} lines", load.lines));
-            broker::create(&args.brokers, &topic, load).await?;
-            broker::fill(&args.brokers, &topic, load)?;
-            broker::ends(&args.brokers, &topic, load)?
+            broker::create(brokers, &topic, load).await?;
+            broker::fill(brokers, &topic, load)?;
+            broker::ends(brokers, &topic, load)?
         }
     };
     let folder = tempfile::tempdir().context("making a folder")?;
     let bench = Bench {
-        brokers: &args.brokers,
+        brokers,
         topic: &topic,
         load,
         memory: &args.memory,
@@ -89,7 +93,7 @@ async fn measure(args: &Args) -> Result<()> {
     };
     let measured = rows(&bench, args, mark).await;
     if args.topic.is_none() {
-        broker::delete(&args.brokers, &topic).await?;
+        broker::delete(brokers, &topic).await?;
     }
     measured
 }

@@ -20,7 +20,7 @@ use tokio::net::{TcpListener, TcpStream};
 
 /// Longest body that a store takes, and longest answer that is read.
 const BODY_BYTES_MAX: usize = 256 << 20;
-const GET_MAX: Duration = Duration::from_secs(300);
+const GET_MAX: Duration = Duration::from_mins(5);
 
 pub(crate) type Answer = Response<Full<Bytes>>;
 

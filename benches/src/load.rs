@@ -12,6 +12,8 @@ const SPAN_MS: u64 = 2 * 3_600 * 1_000;
 /// Prefixes of an archive: three tasks, four roles, one day.
 pub(crate) const PREFIXES: u32 = TASKS.len() as u32 * ROLES.len() as u32;
 
+/// Why writing to a string cannot fail.
+const ROOM: &str = "a string takes whatever is written";
 const TASKS: [&str; 3] = ["pretrain-7b", "sft-qwen", "train-task-2026-0312"];
 const ROLES: [&str; 4] = ["evaluator", "loader", "master", "worker"];
 const CONTENTS: [&str; 6] = [
@@ -70,8 +72,7 @@ impl Load {
             let task = TASKS[(prefix % TASKS.len() as u32) as usize];
             let role = ROLES[(prefix / TASKS.len() as u32) as usize];
             let name = host_name(host);
-            // Writing to a string cannot fail.
-            let _ = writeln!(table, "{name},{task},{role},rack-{:02}", host % 7);
+            writeln!(table, "{name},{task},{role},rack-{:02}", host % 7).expect(ROOM);
         }
         table
     }
@@ -80,13 +81,13 @@ impl Load {
     pub(crate) fn write_line(self, rid: u64, line: &mut String) {
         line.clear();
         let dice = mix(rid ^ 0x5bd1_e995);
-        // Writing to a string cannot fail.
-        let _ = if dice % 50 == 0 {
+        let written = if dice.is_multiple_of(50) {
             let frame = FRAMES[(dice / 50 % FRAMES.len() as u64) as usize];
             write!(line, "{frame} rid={rid:010}")
         } else {
             self.write_matching(rid, dice / 50, line)
         };
+        written.expect(ROOM);
     }
 
     fn write_matching(self, rid: u64, dice: u64, line: &mut String) -> std::fmt::Result {
@@ -104,7 +105,7 @@ impl Load {
             "2026-03-12 {hour:02}:{minute:02}:{second:02},{ms:03} {level} swift.trainer: "
         )?;
         let dice = dice / 100;
-        if dice % 4 == 0 {
+        if dice.is_multiple_of(4) {
             let content = CONTENTS[(dice / 4 % CONTENTS.len() as u64) as usize];
             write!(line, "{content} rid={rid:010}")
         } else {

@@ -13,7 +13,6 @@ use memchr::memmem;
 use riverhog::sink::archive::reader::ObjectReader;
 use riverhog::sink::archive::store::PROBE_KEY;
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::Write as _;
 
 use crate::http::{Answer, Store, answer, serve};
 use crate::tally::{Args, Tally};
@@ -49,14 +48,14 @@ impl Store for ObjectStore {
                 answer(StatusCode::OK, self.list(path.trim_end_matches('/'), query))
             }
             Method::GET => self.get(&path, head.headers.get(RANGE)),
-            Method::PUT => self.put(path, head, body),
+            Method::PUT => self.put(path, head, &body),
             _ => error(StatusCode::NOT_IMPLEMENTED, "NotImplemented"),
         }
     }
 }
 
 impl ObjectStore {
-    fn put(&mut self, path: String, head: &http::request::Parts, body: Bytes) -> Answer {
+    fn put(&mut self, path: String, head: &http::request::Parts, body: &Bytes) -> Answer {
         if head.headers.get("content-encoding").is_some_and(|it| it == "aws-chunked") {
             return error(StatusCode::NOT_IMPLEMENTED, "NotImplemented");
         }
@@ -68,7 +67,7 @@ impl ObjectStore {
             self.tally.touch(body.len());
         }
         // Its own copy: the body may be a slice of a larger buffer.
-        self.objects.insert(path, Bytes::copy_from_slice(&body));
+        self.objects.insert(path, Bytes::copy_from_slice(body));
         let mut done = answer(StatusCode::OK, "");
         done.headers_mut().insert(ETAG, HeaderValue::from_static("\"0\""));
         done
@@ -118,13 +117,13 @@ impl ObjectStore {
                 continue;
             }
             count += 1;
-            last = key.to_owned();
-            // Writing to a string cannot fail. Keys of the load need no escapes.
+            key.clone_into(&mut last);
+            // Keys of the load need no escapes.
             let size = object.len();
-            let _ = write!(contents, "<Contents><Key>{key}</Key><Size>{size}</Size></Contents>");
+            contents.extend([format!("<Contents><Key>{key}</Key><Size>{size}</Size></Contents>")]);
         }
         for folder in folders {
-            let _ = write!(contents, "<CommonPrefixes><Prefix>{folder}</Prefix></CommonPrefixes>");
+            contents.extend(["<CommonPrefixes><Prefix>", &folder, "</Prefix></CommonPrefixes>"]);
         }
         let truncated = next.is_some();
         let next = next.map_or(String::new(), |next| {
@@ -180,15 +179,12 @@ fn percent_decoded(text: &str) -> String {
     while let [first, after @ ..] = rest {
         let digits = after.get(..2).and_then(|two| std::str::from_utf8(two).ok());
         let escaped = digits.and_then(|digits| u8::from_str_radix(digits, 16).ok());
-        match escaped.filter(|_| *first == b'%') {
-            Some(byte) => {
-                bytes.push(byte);
-                rest = &after[2..];
-            }
-            None => {
-                bytes.push(*first);
-                rest = after;
-            }
+        if let Some(byte) = escaped.filter(|_| *first == b'%') {
+            bytes.push(byte);
+            rest = &after[2..];
+        } else {
+            bytes.push(*first);
+            rest = after;
         }
     }
     String::from_utf8_lossy(&bytes).into_owned()

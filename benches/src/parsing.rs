@@ -10,7 +10,7 @@ use riverhog::clock;
 use riverhog::memory::MemoryPermit;
 use riverhog::source::{Partition, RecordBatch, RecordEntry, StampKind};
 use riverhog::telemetry::metrics::Metrics;
-use riverhog::transform::{BatchTransform as _, PlanTransform};
+use riverhog::transform::{BatchTransform as _, PlanTransform, Position};
 use riverhog_config::{EnvelopeKind, ProcessEnv};
 use riverhog_parsers::grok::{Grok, GrokOptions};
 use std::hint::black_box;
@@ -143,7 +143,11 @@ fn transform(load: Load, batches: &[RecordBatch], rounds: u32) -> Result<()> {
         PlanTransform::new(config.plan, EnvelopeKind::Auto, LINE_BYTES_MAX, Metrics::new());
     for _ in 0..rounds {
         for batch in batches {
-            black_box(transform.transform(batch, "5f2a9c01", None));
+            let mut from = Some(Position::default());
+            while let Some(place) = from {
+                let part = transform.transform(batch, "5f2a9c01", None, place);
+                from = black_box(part).rest;
+            }
         }
     }
     Ok(())

@@ -10,6 +10,8 @@ use std::io::Write as _;
 use crate::load::Load;
 use crate::row::{Row, Run};
 
+/// Why writing to a string cannot fail.
+const ROOM: &str = "a string takes whatever is written";
 const MIB: f64 = 1_048_576.0;
 
 /// Tells how far the bench is, on standard error.
@@ -54,8 +56,7 @@ impl Table {
             run.used.peak_rss as f64 / MIB
         );
         if let Some(counted) = run.counted {
-            // Writing to a string cannot fail.
-            let _ = write!(
+            let written = write!(
                 words,
                 ", lost {}, repeated {}, foreign {}, {} requests, {:.0} B a line",
                 counted.lost,
@@ -64,6 +65,7 @@ impl Table {
                 counted.requests,
                 counted.bytes as f64 / self.load.lines as f64
             );
+            written.expect(ROOM);
         }
         words
     }
@@ -97,8 +99,7 @@ impl Table {
                 runs.iter().filter_map(|run| run.counted.as_ref()).map(of).sum::<u64>()
             };
             let counted = runs.iter().any(|run| run.counted.is_some());
-            // Writing to a string cannot fail.
-            let _ = writeln!(
+            let written = writeln!(
                 text,
                 "| {} | {} | {} | {} | {} | {} | {} | {} | {} |",
                 row.title(),
@@ -111,6 +112,7 @@ impl Table {
                 cell(counted.then(|| summed(|it| it.lost).to_string())),
                 cell(counted.then(|| summed(|it| it.repeated + it.foreign).to_string())),
             );
+            written.expect(ROOM);
         }
         text
     }

@@ -19,9 +19,9 @@ use crate::load::Load;
 use crate::tally::Counted;
 
 /// How long a run goes on while nothing arrives.
-const QUIET_MAX: Duration = Duration::from_secs(60);
+const QUIET_MAX: Duration = Duration::from_mins(1);
 /// How long the end of a process may take.
-const END_MAX: Duration = Duration::from_secs(60);
+const END_MAX: Duration = Duration::from_mins(1);
 /// Between two questions to riverhog or the store.
 const ASK: Duration = Duration::from_millis(100);
 

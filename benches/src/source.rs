@@ -12,9 +12,6 @@ use std::time::Duration;
 
 use crate::consumer::Args;
 
-/// As riverhog assembles it.
-const BATCH_BYTES: usize = 1 << 20;
-
 pub(crate) fn run(args: &Args) -> Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(consume(args))
@@ -30,7 +27,7 @@ async fn consume(args: &Args) -> Result<()> {
         properties: BTreeMap::new(),
         lineage: None,
         prefetch_bytes: memory.prefetch_bytes(),
-        batch_bytes: BATCH_BYTES,
+        batch_bytes: memory.batch_bytes(),
         revoke_wait: Duration::from_secs(5),
     };
     let link = kafka::spawn(settings, memory).await.context("starting the source")?;

@@ -9,8 +9,9 @@
 
 use crate::delivery_rules::DeliveryRules;
 
-/// Most bytes of metadata: Kafka's default `offset.metadata.max.bytes`.
-pub const METADATA_MAX: usize = 4096;
+/// Most bytes of metadata written here: Kafka takes 4,096 by default (`offset.metadata.max.bytes`),
+/// and the source adds two short fields of its own.
+pub const METADATA_MAX: usize = 4096 - 64;
 
 /// First field of every metadata text this program writes.
 const VERSION: &str = "rh1";

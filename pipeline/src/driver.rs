@@ -30,6 +30,8 @@ use crate::transform::BatchTransform;
 const DRAIN_TICK: Duration = Duration::from_millis(20);
 /// How often a stop asks the sinks again to send what they hold.
 const FLUSH_TICKS: u32 = 10;
+/// How long the source may take to leave its group.
+const LEAVE_MAX: Duration = Duration::from_secs(5);
 
 /// How the driver behaves.
 #[derive(Debug, Clone)]
@@ -129,11 +131,22 @@ impl Running {
             }
         };
         self.driver.health.set_stopping();
-        self.command(SourceCommand::Close).await;
         for held in self.held.values() {
             held.end();
         }
+        self.leave().await;
         ended
+    }
+
+    /// Waits until the source has left its group: the partitions of a process that ends before are
+    /// read by nobody until its session has timed out.
+    async fn leave(&mut self) {
+        self.command(SourceCommand::Close).await;
+        let events = &mut self.driver.link.events;
+        let left = async { while events.recv().await.is_some() {} };
+        if tokio::time::timeout(LEAVE_MAX, left).await.is_err() {
+            tracing::warn!("the source took too long to leave its group");
+        }
     }
 
     async fn take(&mut self, event: SourceEvent) {
@@ -455,9 +468,10 @@ impl Running {
         self.begin_commit().await;
         if self.committing.is_some() {
             let last = outcomes(&mut self.committing);
-            match tokio::time::timeout(self.driver.settings.stop_deadline, last).await {
-                Ok(last) => self.committed(last),
-                Err(_) => tracing::warn!("the last commit was not answered in time"),
+            if let Ok(last) = tokio::time::timeout(self.driver.settings.stop_deadline, last).await {
+                self.committed(last);
+            } else {
+                tracing::warn!("the last commit was not answered in time");
             }
         }
     }

@@ -228,3 +228,69 @@ fn received_source(stamp: StampKind) -> ReceivedSource {
         StampKind::None => ReceivedSource::File,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::memory::MemoryPermit;
+    use crate::source::Partition;
+
+    fn batch(values: &[Option<&[u8]>]) -> RecordBatch {
+        let mut batch = RecordBatch {
+            partition: Partition { topic: Arc::from("train"), number: 3 },
+            epoch: 1,
+            bytes: Vec::new(),
+            records: Vec::new(),
+            headers: Vec::new(),
+            stamp: StampKind::CreateTime,
+            next_offset: values.len() as i64,
+            end_offset: -1,
+            permit: MemoryPermit::none(),
+        };
+        for (offset, value) in values.iter().enumerate() {
+            let start = batch.bytes.len() as u32;
+            batch.bytes.extend_from_slice(value.unwrap_or_default());
+            let end = batch.bytes.len() as u32;
+            batch.records.push(RecordEntry {
+                offset: offset as i64,
+                time_ms: 1_700_000_000_000,
+                key: None,
+                value: value.map(|_| (start, end)),
+                headers: (0, 0),
+            });
+        }
+        batch
+    }
+
+    /// All parts of a batch: per part, its events' offset and index.
+    fn parts(batch: &RecordBatch) -> Vec<Vec<(i64, u32)>> {
+        let metrics = Metrics::new();
+        let plan = Arc::new(Plan::default());
+        let transform = PlanTransform::new(plan, EnvelopeKind::None, 1 << 20, metrics);
+        let mut parts = Vec::new();
+        let mut from = Position::default();
+        loop {
+            let part = transform.transform(batch, "c0ffee00", None, from);
+            assert!(part.events.bytes.len() < PART_BYTES + (64 << 10));
+            parts.push(part.events.events.iter().map(|e| (e.first_offset, e.index)).collect());
+            match part.rest {
+                Some(rest) => from = rest,
+                None => return parts,
+            }
+        }
+    }
+
+    #[test]
+    fn a_record_of_very_many_lines_comes_in_parts() {
+        let many = b"\n".repeat(100_000);
+        let parts = parts(&batch(&[Some(b"one"), Some(&many), None, Some(b"a\r\nb")]));
+        assert!(parts.len() > 2, "{} parts", parts.len());
+        let events: Vec<(i64, u32)> = parts.concat();
+        let mut expected = vec![(0, 0)];
+        expected.extend((0..100_000).map(|index| (1, index)));
+        expected.extend([(3, 0), (3, 1)]);
+        assert_eq!(events, expected);
+    }
+}

@@ -1,12 +1,14 @@
 //! What looks like something seen before and is not: a topic deleted and made again under its name,
 //! a second cluster with the same topic. No line of it is dropped as known.
 //!
-//! The invariant: the new topic's records lie at offsets that the old one had, and the second
-//! cluster's are the very same ones to the millisecond; only the parts of the event id that must
-//! tell them apart do. Next stop: `compare.rs`.
+//! The invariant: the new topic's records lie at offsets that the old one had, later by their own
+//! times or in the middle of the old ones', as when somebody produces again what he has kept; the
+//! second cluster's are the very same ones to the millisecond. Only the part of the event id that
+//! must tell them apart does. Next stop: `compare.rs`.
 
 use anyhow::{Result, ensure};
 use rdkafka::mocking::MockCluster;
+use riverhog_tests::corpus::CorpusRecord;
 use riverhog_tests::{Broker, Riverhog, eventually};
 use std::time::Duration;
 
@@ -17,8 +19,16 @@ use crate::place::{
 };
 
 const OLD_LINES: u64 = 10_000;
-/// How much later the records of the new topic are.
-const LATER_MS: i64 = 3_600_000;
+const SHORTER: u64 = 6_000;
+const LONGER: u64 = 14_000;
+const HOUR_MS: i64 = 3_600_000;
+/// By how much the times of the old and of the new topic's records are moved.
+type Moved = (i64, i64);
+/// A corpus spans 60 hours: none of the new times lies between the old ones. (Each stays within
+/// the 48 hours in which an index is named after the line's own time.)
+const APART: Moved = (-31 * HOUR_MS, 31 * HOUR_MS);
+/// The new times lie between the old ones.
+const AMONG: Moved = (0, HOUR_MS);
 /// In order, with a flush of the archive.
 const STOP: Duration = Duration::from_secs(40);
 const ROUTE_SEARCH: &str = "[[route]]\nsinks = [\"search\"]\n";
@@ -54,60 +64,72 @@ async fn stop(riverhog: &mut Riverhog) -> Result<()> {
     Ok(())
 }
 
+fn old(moved: Moved) -> Vec<CorpusRecord> {
+    records_later(71, OLD_LINES, moved.0)
+}
+
+fn new(moved: Moved, lines: u64) -> Vec<CorpusRecord> {
+    records_later(72, lines, moved.1)
+}
+
 /// Old and new lines are in the stores, each once.
-async fn check(place: &Place, new_lines: u64, archive: bool) -> Result<()> {
-    let mut all = expected(&records(71, OLD_LINES));
-    all.extend(expected(&records_later(72, new_lines, LATER_MS)));
+async fn check(place: &Place, moved: Moved, new_lines: u64, archive: bool) -> Result<()> {
+    let mut all = expected(&old(moved));
+    all.extend(expected(&new(moved, new_lines)));
     check_all("search", &searched(place).await?, 1, &all, daily_index(place))?;
     let archived = archived(&place.bucket).await?;
     check_all("archive", &archived, 1, all.iter().filter(|_| archive), prefix)?;
     if archive { check_verify(place) } else { Ok(()) }
 }
 
-#[tokio::test]
-async fn a_topic_is_made_again_while_it_is_read() -> Result<()> {
-    const NEW_LINES: u64 = 6_000;
+/// A topic is read, deleted, made again with so many lines, and read on by the same process.
+async fn made_again_while_read(moved: Moved, new_lines: u64, archive: bool) -> Result<()> {
     let Some(place) = Place::shared("again").await? else { return Ok(()) };
-    place.produce(&records(71, OLD_LINES))?;
-    let riverhog = place.start(both(&place, &place.services.kafka)).await?;
+    let config = if archive { both(&place, &place.services.kafka) } else { search_only(&place) };
+    place.produce(&old(moved))?;
+    let riverhog = place.start(config).await?;
     place.settled().await;
     recreate(&place).await?;
-    place.produce(&records_later(72, NEW_LINES, LATER_MS))?;
+    place.produce(&new(moved, new_lines))?;
     place.settled().await;
-    check(&place, NEW_LINES, true).await?;
+    check(&place, moved, new_lines, archive).await?;
     drop(riverhog);
     Ok(())
 }
 
-#[tokio::test]
-async fn a_longer_topic_is_made_again_while_it_is_read() -> Result<()> {
-    const NEW_LINES: u64 = 14_000;
-    let Some(place) = Place::shared("longer").await? else { return Ok(()) };
-    place.produce(&records(71, OLD_LINES))?;
-    let riverhog = place.start(search_only(&place)).await?;
-    place.settled().await;
-    recreate(&place).await?;
-    place.produce(&records_later(72, NEW_LINES, LATER_MS))?;
-    place.settled().await;
-    check(&place, NEW_LINES, false).await?;
-    drop(riverhog);
-    Ok(())
-}
-
-#[tokio::test]
-async fn a_longer_topic_is_made_again_while_nobody_reads() -> Result<()> {
-    const NEW_LINES: u64 = 14_000;
+/// The same, but the process is started again after all that.
+async fn made_again_while_unread(moved: Moved, new_lines: u64) -> Result<()> {
     let Some(place) = Place::shared("unread").await? else { return Ok(()) };
-    place.produce(&records(71, OLD_LINES))?;
+    place.produce(&old(moved))?;
     let mut riverhog = place.start(both(&place, &place.services.kafka)).await?;
     place.settled().await;
     stop(&mut riverhog).await?;
     recreate(&place).await?;
-    place.produce(&records_later(72, NEW_LINES, LATER_MS))?;
+    place.produce(&new(moved, new_lines))?;
     riverhog.restart()?;
     riverhog.wait_ready().await?;
     place.settled().await;
-    check(&place, NEW_LINES, true).await
+    check(&place, moved, new_lines, true).await
+}
+
+#[tokio::test]
+async fn a_shorter_topic_is_made_again_while_it_is_read() -> Result<()> {
+    made_again_while_read(APART, SHORTER, true).await
+}
+
+#[tokio::test]
+async fn a_longer_topic_is_made_again_while_it_is_read_into_search() -> Result<()> {
+    made_again_while_read(AMONG, LONGER, false).await
+}
+
+#[tokio::test]
+async fn a_longer_topic_is_made_again_while_nobody_reads() -> Result<()> {
+    made_again_while_unread(APART, LONGER).await
+}
+
+#[tokio::test]
+async fn what_was_kept_is_produced_again_to_a_new_topic() -> Result<()> {
+    made_again_while_unread(AMONG, LONGER).await
 }
 
 #[tokio::test]

@@ -125,6 +125,15 @@ impl Bed {
         Ok(())
     }
 
+    /// No store refused a line, and each was routed.
+    pub(crate) fn has_no_dead_letter(&self) -> Result<()> {
+        let dead = self.broker.read_all(&self.dead_topic)?;
+        let shown = dead.first().and_then(|letter| letter.value.as_deref());
+        let shown = String::from_utf8_lossy(shown.unwrap_or_default());
+        ensure!(dead.is_empty(), "{} dead letters, such as {shown}", dead.len());
+        Ok(())
+    }
+
     /// Per partition the committed offset; 0 where nothing was committed.
     pub(crate) fn committed(&self) -> Result<Vec<i64>> {
         let commits = self.broker.committed(&self.group, &self.topic)?;

@@ -44,8 +44,7 @@ async fn the_guides_configuration_carries_200_000_lines() -> Result<()> {
     ensure!(code == Some(0), "it ended with {code:?}");
 
     ensure!(bed.committed()? == lines.ends(), "{:?} of {:?}", bed.committed()?, lines.ends());
-    let dead = bed.broker.end_offsets(&bed.dead_topic)?;
-    ensure!(dead == [0], "dead letters: {:?}", bed.broker.read_all(&bed.dead_topic)?.first());
+    bed.has_no_dead_letter()?;
     let mut reader = Reader::new(&bed, &lines);
     let store = Store::Search(&bed.stem);
     store.holds_each_once(&lines, &reader.search().await?)?;

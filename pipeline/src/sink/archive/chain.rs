@@ -121,7 +121,7 @@ pub(super) async fn append(
         if !link.generation.is_alive() {
             return Ok(());
         }
-        let finished = finish(link, *tail, &mut part).await?;
+        let finished = finish(link, *tail, &mut part)?;
         match put(link, tail.number + 1, finished.0).await {
             PutOutcome::Done => {
                 tail.number += 1;
@@ -134,13 +134,13 @@ pub(super) async fn append(
                 lost_race(link, tail, &mut part, appended).await?;
                 parts.push(part);
             }
-            PutOutcome::TooLarge => match split(link, &mut part)? {
-                Some(later) => parts.extend([later, part]),
-                None => {
+            PutOutcome::TooLarge => {
+                let Some(later) = split(link, &mut part)? else {
                     let detail = format!("one line of {} is larger than it takes", link.prefix);
                     return Err(Halt { reason: "too_large", detail });
-                }
-            },
+                };
+                parts.extend([later, part]);
+            }
             PutOutcome::Retry(retry) => {
                 let context = &link.archive.context;
                 context.metrics.sink_lines(&context.name, "retry", part.lines() as u64);
@@ -190,7 +190,7 @@ async fn lost_race(
     Ok(())
 }
 
-async fn finish(link: &Link, tail: Tail, part: &mut ObjectBuilder) -> Result<(Bytes, i64), Halt> {
+fn finish(link: &Link, tail: Tail, part: &mut ObjectBuilder) -> Result<(Bytes, i64), Halt> {
     let archive = &link.archive;
     let meta = ObjectMeta {
         sink: &archive.context.name,

@@ -9,11 +9,11 @@ use std::sync::Arc;
 
 use tokio::time::Instant;
 
-use super::Archive;
 use super::chain::{Appended, Link, Tail, id_key};
 use super::ids::KnownIds;
 use super::key::ChainName;
 use super::object::{Item, ObjectBuilder, ObjectError};
+use super::{Archive, destination_of};
 use crate::clock;
 use crate::sink::dead_letter::DeadLetter;
 use crate::sink::{Batch, Delivery};
@@ -51,6 +51,8 @@ pub(super) struct Live {
     /// Why the open object is to be closed.
     close: Option<&'static str>,
     pub(super) in_flight_bytes: u64,
+    /// Lines of the object in flight, or left of one that failed.
+    in_flight_lines: usize,
     /// Invariant: what [`Chains::total`] counts for this chain.
     bytes: u64,
 }
@@ -115,7 +117,7 @@ impl Chains {
             let halted = archive.destinations.give_up_if_halted(
                 &archive.context,
                 &batch.generation,
-                archive.destination(bucket),
+                destination_of(bucket),
             );
             if halted {
                 self.count_given_up(batch, &events);
@@ -188,7 +190,7 @@ impl Chains {
                 live.waiting.push((Arc::clone(batch), events));
             }
             State::Idle(_) | State::Appending => {
-                if let Some(rest) = live.fill(&self.archive, batch, events) {
+                if let Some(rest) = live.fill(&self.archive, batch, &events) {
                     live.waiting.push((Arc::clone(batch), rest));
                 }
             }
@@ -220,7 +222,7 @@ impl Chains {
     }
 
     /// Chains whose first touch can begin; they count as being touched.
-    pub(super) fn to_touch(&mut self, is_proven: impl Fn(&str) -> bool) -> Vec<(u64, Link)> {
+    pub(super) fn start_touches(&mut self, is_proven: impl Fn(&str) -> bool) -> Vec<(u64, Link)> {
         let mut due = Vec::new();
         for id in &self.changed {
             let Some(live) = self.live.get_mut(id) else { continue };
@@ -233,7 +235,7 @@ impl Chains {
     }
 
     /// Open objects that are to be appended now, with the reason why they are closed.
-    pub(super) fn to_append(&mut self) -> Vec<(u64, Link, Tail, ObjectBuilder, &'static str)> {
+    pub(super) fn start_appends(&mut self) -> Vec<(u64, Link, Tail, ObjectBuilder, &'static str)> {
         let mut due = Vec::new();
         let size = self.archive.settings.object_bytes;
         // Chains that wait for a proof are looked at again; all others when they change.
@@ -263,6 +265,7 @@ impl Chains {
             live.opened_at = None;
             let object = std::mem::take(&mut live.open);
             live.in_flight_bytes = object.memory_bytes() as u64;
+            live.in_flight_lines = object.lines();
             due.push((id, live.link.clone(), tail, object, reason));
             self.drain_waiting(id);
         }
@@ -282,6 +285,7 @@ impl Chains {
         let Some(live) = self.live.get_mut(&id) else { return };
         live.state = State::Idle(tail);
         live.in_flight_bytes = 0;
+        live.in_flight_lines = live.in_flight_lines.saturating_sub(appended.settled.len());
         live.settle(&self.archive, &appended.settled);
         let metrics = &self.archive.context.metrics;
         let name = &self.archive.context.name;
@@ -300,7 +304,7 @@ impl Chains {
         let Some(live) = self.live.get_mut(&id) else { return };
         let mut waiting = std::mem::take(&mut live.waiting).into_iter();
         for (batch, events) in waiting.by_ref() {
-            if let Some(rest) = live.fill(&self.archive, &batch, events) {
+            if let Some(rest) = live.fill(&self.archive, &batch, &events) {
                 live.waiting.push((batch, rest));
                 break;
             }
@@ -379,11 +383,11 @@ impl Chains {
         for id in ids {
             let Some(live) = self.live.get(&id) else { continue };
             let archive = &self.archive;
-            let destination = archive.destination(bucket);
+            let destination = destination_of(bucket);
             let generation = &live.link.generation;
             archive.destinations.give_up_if_halted(&archive.context, generation, destination);
             let waiting: usize = live.waiting.iter().map(|(_, events)| events.len()).sum();
-            let lines = live.open.lines() + waiting;
+            let lines = live.open.lines() + live.in_flight_lines + waiting;
             archive.context.metrics.sink_lines(&archive.context.name, "given_up", lines as u64);
             if !archive.context.rules.halted_lines_stay_unsettled {
                 live.settle(archive, &live.open.tokens().collect::<Vec<u64>>());
@@ -417,6 +421,7 @@ impl Live {
             last_touched: clock::instant(),
             close: None,
             in_flight_bytes: 0,
+            in_flight_lines: 0,
             bytes: 0,
         }
     }
@@ -430,17 +435,12 @@ impl Live {
 
     /// Puts lines into the open object but for those the chain holds already, which settle.
     /// Returns what finds no room.
-    fn fill(
-        &mut self,
-        archive: &Archive,
-        batch: &Arc<Batch>,
-        events: Vec<u32>,
-    ) -> Option<Vec<u32>> {
+    fn fill(&mut self, archive: &Archive, batch: &Arc<Batch>, events: &[u32]) -> Option<Vec<u32>> {
         let mut known = Vec::new();
         let mut too_long = Vec::new();
         let mut taken = 0;
         let filled = archive.compressors.with(|compressor| {
-            for number in &events {
+            for number in events {
                 let event = &batch.events.events[*number as usize];
                 let key = id_key(archive, event);
                 if self.known.contains(&key) {
@@ -479,20 +479,11 @@ impl Live {
         if !self.open.is_empty() {
             self.opened_at.get_or_insert_with(clock::instant);
         }
-        self.settle_known(archive, batch, &known);
+        settle_known(archive, batch, &known);
         for event in too_long {
             refuse(archive, batch, event, &self.link);
         }
         (taken < events.len()).then(|| events[taken..].to_vec())
-    }
-
-    fn settle_known(&self, archive: &Archive, batch: &Batch, events: &[u32]) {
-        if events.is_empty() {
-            return;
-        }
-        let context = &archive.context;
-        batch.settle(context.number, events.iter().copied());
-        context.metrics.sink_lines(&context.name, "known", events.len() as u64);
     }
 
     /// Takes in ids that others wrote: what the open object shares with them settles.
@@ -511,7 +502,7 @@ impl Live {
             }
             // They stay in the object: lines may be stored twice, none is lost.
             Err(error) => {
-                tracing::error!(sink = &*archive.context.name, %error, "known lines stay")
+                tracing::error!(sink = &*archive.context.name, %error, "known lines stay");
             }
         }
         self.known.extend(learned);
@@ -525,6 +516,16 @@ impl Live {
             self.link.generation.settle(sequence(&of_batch[0]), archive.context.number, events);
         }
     }
+}
+
+/// The chain holds these already.
+fn settle_known(archive: &Archive, batch: &Batch, events: &[u32]) {
+    if events.is_empty() {
+        return;
+    }
+    let context = &archive.context;
+    batch.settle(context.number, events.iter().copied());
+    context.metrics.sink_lines(&context.name, "known", events.len() as u64);
 }
 
 /// What an object keeps of an event to settle it by.

@@ -103,11 +103,9 @@ pub struct Archive {
     transfers: Arc<Semaphore>,
 }
 
-impl Archive {
-    /// What a bucket is called in logs, metrics and halts.
-    fn destination<'a>(&'a self, bucket: &'a str) -> &'a str {
-        if bucket.is_empty() { "local" } else { bucket }
-    }
+/// What a bucket is called in logs, metrics and halts.
+fn destination_of(bucket: &str) -> &str {
+    if bucket.is_empty() { "local" } else { bucket }
 }
 
 /// Starts the sink over its stores, by bucket name (a local folder: the empty name).
@@ -203,10 +201,10 @@ impl Sink {
         }
         let proven = &self.proven;
         let is_proven = |bucket: &str| proven.get(bucket) == Some(&Proof::Given);
-        for (id, link) in self.chains.to_touch(is_proven) {
+        for (id, link) in self.chains.start_touches(is_proven) {
             self.tasks.spawn(task::touch(id, link));
         }
-        for (id, link, tail, object, reason) in self.chains.to_append() {
+        for (id, link, tail, object, reason) in self.chains.start_appends() {
             self.tasks.spawn(task::append(id, link, tail, object, reason));
         }
     }
@@ -251,7 +249,7 @@ impl Sink {
                 }
             }
             Finished::Cured { bucket } => {
-                let destination = self.archive.destination(&bucket).to_owned();
+                let destination = destination_of(&bucket).to_owned();
                 self.archive.destinations.cure(&self.archive.context, &destination).await;
             }
         }
@@ -267,7 +265,7 @@ impl Sink {
     /// Halts a bucket: its chains are let go, their lines given up.
     fn halt(&mut self, bucket: &str, halt: super::destination::Halt, foreign: Option<chain::Link>) {
         let archive = &self.archive;
-        let destination = archive.destination(bucket);
+        let destination = destination_of(bucket);
         if archive.destinations.halt(&archive.context, destination, halt) {
             let probe = task::probe(Arc::clone(archive), bucket.to_owned(), foreign);
             self.tasks.spawn(probe);

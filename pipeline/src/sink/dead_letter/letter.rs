@@ -127,3 +127,140 @@ fn put_bytes(object: &mut Map<String, Value>, name: &str, bytes: &[u8], max: usi
     put(format!("{name}_end"), &bytes[bytes.len() - half..]);
     object.insert(format!("{name}_bytes"), json!(bytes.len()));
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use riverhog_rules::event::{DeadReason, Disposition, Event, EventBuffer};
+    use tokio::sync::Notify;
+
+    use super::*;
+    use crate::delivery_rules::DeliveryRules;
+    use crate::generation::Generation;
+    use crate::memory::MemoryPermit;
+    use crate::sink::Batch;
+    use crate::source::{Assigned, HeaderEntry, Partition, RecordBatch, RecordEntry, StampKind};
+
+    /// The dead letter of line `index` of a record with this value.
+    fn dead(value: &[u8], index: u32) -> DeadLetter {
+        let partition = Partition { topic: Arc::from("train"), number: 3 };
+        let mut bytes = b"gpu-07taskalpha".to_vec();
+        bytes.extend_from_slice(value);
+        let end = bytes.len() as u32;
+        let record = RecordEntry {
+            offset: 41,
+            time_ms: 1_700_000_000_000,
+            key: Some((0, 6)),
+            value: Some((15, end)),
+            headers: (0, 1),
+        };
+        let records = RecordBatch {
+            partition: partition.clone(),
+            epoch: 1,
+            bytes,
+            records: vec![record],
+            headers: vec![HeaderEntry { name: (6, 10), value: (10, 15) }],
+            stamp: StampKind::CreateTime,
+            next_offset: 42,
+            end_offset: 42,
+            permit: MemoryPermit::none(),
+        };
+        let event = Event {
+            doc: (0, 0),
+            message_at: 0,
+            id: (0, 7),
+            level: None,
+            targets: (0, 0),
+            disposition: Disposition::DeadLetter(DeadReason::NoRoute),
+            first_offset: 41,
+            last_offset: 41,
+            index,
+            record_time_ms: 1_700_000_000_000,
+            time_ns: 0,
+            joined: None,
+        };
+        let events = EventBuffer {
+            bytes: b"c-t-3-x".to_vec(),
+            events: vec![event],
+            ..EventBuffer::default()
+        };
+        let assigned =
+            Assigned { partition, epoch: 1, position: 41, metadata: Vec::new(), end_offset: 42 };
+        let rules = DeliveryRules::all();
+        let settled = Arc::new(Notify::new());
+        let generation =
+            Generation::new(&assigned, Arc::from("c0ffee00"), vec![41; 2], settled, rules);
+        let batch = Batch {
+            sequence: 0,
+            first_event: 0,
+            generation: Arc::new(generation),
+            events,
+            records: Arc::new(records),
+            place: None,
+        };
+        DeadLetter {
+            batch: Arc::new(batch),
+            event: 0,
+            sink: 0,
+            sink_name: Some(Arc::from("search")),
+            destination: "logs-2026.03.12".to_owned(),
+            reason: "refused",
+            detail: "400: mapper_parsing_exception".to_owned(),
+        }
+    }
+
+    fn check(value: &[u8], index: u32, expected: Value) {
+        let letter = Letter::of(&dead(value, index));
+        let text: Value = serde_json::from_slice(&letter.value).unwrap();
+        assert_eq!(text["records"][0], expected);
+    }
+
+    #[test]
+    fn a_letter_says_where_the_line_was_and_why_it_is_here() {
+        let letter = Letter::of(&dead(b"CUDA error", 0));
+        assert_eq!(letter.key, b"c-t-3-x");
+        let text: Value = serde_json::from_slice(&letter.value).unwrap();
+        let origin = json!({
+            "lineage": "c0ffee00", "topic": "train", "partition": 3, "offset": 41,
+            "last_offset": 41, "time": 1_700_000_000_000i64, "index": 0,
+        });
+        assert_eq!(text["origin"], origin);
+        assert_eq!(text["sink"], "search");
+        assert_eq!(text["reason"], "refused");
+        assert_eq!(text["detail"], "400: mapper_parsing_exception");
+    }
+
+    #[test]
+    fn raw_bytes_are_kept_whatever_they_are() {
+        let head = json!({"offset": 41, "key": "gpu-07", "headers": {"task": "alpha"}});
+        let with = |name: &str, value: &str| {
+            let mut record = head.clone();
+            record[name] = json!(value);
+            record
+        };
+        check("训练 ok\r\n".as_bytes(), 0, with("value", "训练 ok\r\n"));
+        check(b"a\nb\r\nc", 1, with("value", "b"));
+        check(b"\xff\x00", 0, with("value_base64", "/wA="));
+    }
+
+    #[test]
+    fn beyond_the_limit_both_ends_stay() {
+        let value = ["start".to_owned(), "x".repeat(100_000), "end".to_owned()].concat();
+        let dead = dead(value.as_bytes(), 0);
+        let letter = Letter::of(&dead).shortened(&dead, 4_000);
+        assert!(letter.value.len() < 4_000, "{} bytes", letter.value.len());
+        let text: Value = serde_json::from_slice(&letter.value).unwrap();
+        let record = &text["records"][0];
+        assert!(record["value_start"].as_str().unwrap().starts_with("start"));
+        assert!(record["value_end"].as_str().unwrap().ends_with("end"));
+        assert_eq!(record["value_bytes"], value.len());
+    }
+
+    #[test]
+    fn a_target_that_takes_next_to_nothing_still_ends() {
+        let dead = dead(&b"\xff".repeat(10_000), 0);
+        let shortest = Letter::of(&dead).shortened(&dead, 10);
+        assert!(serde_json::from_slice::<Value>(&shortest.value).is_ok());
+    }
+}

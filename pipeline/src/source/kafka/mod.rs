@@ -3,8 +3,8 @@
 //! pauses a partition, it only does not read it.
 //!
 //! Files, in the order of a partition's life: [`start`] (where to begin), `properties`, `context`
-//! (callbacks), `reader` (the loop), `serve` (its other duties), `rebalance` (partitions come and go), `resolve` (questions to
-//! the broker), `queue` and `batch` (records), `lag`, `committer`.
+//! (callbacks), `reader` (the loop), `serve` (its other duties), `rebalance` (partitions come and
+//! go), `resolve` (questions to the broker), `queue` and `batch` (records), `lag`, `committer`.
 //!
 //! Invariants: an assignment is never lost and never read from a position that was not resolved;
 //! nothing is committed but what the driver hands over and resolved start positions; records of
