@@ -25,6 +25,9 @@ pub(crate) struct Args {
     /// Partitions of the topic
     #[arg(long, default_value_t = 4)]
     partitions: u32,
+    /// Neighbouring lines of one host: 1 is the hardest case, collectors send hundreds at once
+    #[arg(long, default_value_t = 1)]
+    burst: u64,
     /// Runs of each row
     #[arg(long, default_value_t = 3)]
     runs: usize,
@@ -64,7 +67,8 @@ pub(crate) fn run(args: &Args) -> Result<()> {
 }
 
 async fn measure(args: &Args) -> Result<()> {
-    let load = Load { lines: args.lines, partitions: args.partitions.max(1) };
+    let partitions = args.partitions.max(1);
+    let load = Load { lines: args.lines, partitions, burst: args.burst };
     let brokers = args.brokers.clone().or_else(|| std::env::var("RIVERHOG_TEST_KAFKA").ok());
     let brokers = &brokers.context(
         "no broker: type `./x services start && eval \"$(./x services env)\"`, or give --brokers",

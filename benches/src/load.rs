@@ -36,6 +36,8 @@ const FRAMES: [&str; 4] = [
 pub(crate) struct Load {
     pub(crate) lines: u64,
     pub(crate) partitions: u32,
+    /// Neighbouring lines of one host. Collectors send hundreds at once; 1 is the hardest case.
+    pub(crate) burst: u64,
 }
 
 impl Load {
@@ -46,8 +48,7 @@ impl Load {
 
     /// The host of a line; its number is the record's key.
     pub(crate) fn host(self, rid: u64) -> u32 {
-        // Neighbouring lines come from hosts that are far apart, as on a busy cluster.
-        (mix(rid) % u64::from(self.hosts())) as u32
+        (mix(rid / self.burst.max(1)) % u64::from(self.hosts())) as u32
     }
 
     /// The partition that a host's lines go to.
@@ -142,7 +143,7 @@ mod tests {
 
     #[test]
     fn the_lines_are_as_long_and_as_mixed_as_promised() {
-        let load = Load { lines: 100_000, partitions: 4 };
+        let load = Load { lines: 100_000, partitions: 4, burst: 1 };
         let (mut line, mut bytes, mut matching) = (String::new(), 0, 0);
         for rid in 0..load.lines {
             load.write_line(rid, &mut line);
@@ -156,7 +157,7 @@ mod tests {
 
     #[test]
     fn every_prefix_is_in_every_partition() {
-        let load = Load { lines: 1, partitions: 4 };
+        let load = Load { lines: 1, partitions: 4, burst: 1 };
         let table = load.hosts_csv();
         let rows = table.lines().skip(1).enumerate();
         let chains: HashSet<_> = rows
@@ -170,7 +171,7 @@ mod tests {
 
     #[test]
     fn every_one_of_many_partitions_has_a_host() {
-        let load = Load { lines: 1, partitions: 200 };
+        let load = Load { lines: 1, partitions: 200, burst: 1 };
         let filled: HashSet<_> = (0..load.hosts()).map(|host| load.partition(host)).collect();
         assert_eq!(filled.len(), 200);
     }

@@ -40,6 +40,9 @@ pub(crate) struct Args {
     /// Lines to make
     #[arg(long, default_value_t = 100_000)]
     lines: u64,
+    /// Neighbouring lines of one host
+    #[arg(long, default_value_t = 1)]
+    burst: u64,
     /// How often they are gone through
     #[arg(long, default_value_t = 10)]
     rounds: u32,
@@ -48,7 +51,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> Result<()> {
-    let load = Load { lines: args.lines, partitions: 4 };
+    let load = Load { lines: args.lines, partitions: 4, burst: args.burst };
     let batches = batches(load);
     let started = clock::instant();
     match args.stage {

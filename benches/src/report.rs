@@ -82,9 +82,10 @@ impl Table {
 
     /// The whole table.
     pub(crate) fn to_markdown(&self) -> String {
-        let Load { lines, partitions } = self.load;
+        let Load { lines, partitions, burst } = self.load;
         let mut text = format!(
-            "{lines} lines, {partitions} partitions, memory {}; median (least–greatest)\n\n\
+            "{lines} lines, {burst} of a host at a time, {partitions} partitions, memory {}; median \
+             (least–greatest)\n\n\
              | row | runs | k lines/s | CPU s/M lines | beyond the source, ns a line | ratio | \
              peak RSS, MiB | lost | repeated |\n|---|---|---|---|---|---|---|---|---|\n",
             self.memory
@@ -139,7 +140,7 @@ mod tests {
 
     #[test]
     fn costs_are_told_beyond_the_source() {
-        let mut table = Table::new(Load { lines: 2_000_000, partitions: 4 }, "96MiB");
+        let mut table = Table::new(Load { lines: 2_000_000, partitions: 4, burst: 1 }, "96MiB");
         let run = |cpu_s| Run {
             used: Used { cpu_s, peak_rss: 100 << 20 },
             wall: Duration::from_secs(4),

@@ -42,8 +42,6 @@ pub(crate) enum Kind {
     Bytes { min: u64, max: u64 },
     /// A duration, in milliseconds.
     Duration { min: u64, max: u64 },
-    /// A share, in per mille.
-    Share,
     /// One of these words.
     Choice(&'static [Choice]),
     /// An array of these words.

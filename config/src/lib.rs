@@ -32,7 +32,7 @@ pub use render::{render_all, summary};
 pub use riverhog_parsers::envelope::EnvelopeKind;
 pub use settings::{
     Auth, BatchSettings, Compression, DeadLetter, ElasticsearchSink, Exclusive, Expectation,
-    FileSource, HaltSettings, HttpSettings, KafkaDeadLetter, KafkaSource, LineTest,
+    FileSource, HttpSettings, KafkaDeadLetter, KafkaSource, LineTest,
     LocalDeadLetter, LocalSink, ObjectSettings, Records, S3Credentials, S3Sink, Secret, Sink,
     SinkKind, Source, SourceKind, Start, Topics,
 };

@@ -1,4 +1,4 @@
-//! Quantities with their unit: `"64MiB"`, `"10m"`, `"500ms"`, `"10%"`. Invariant: a bare number is
+//! Quantities with their unit: `"64MiB"`, `"10m"`, `"500ms"`. Invariant: a bare number is
 //! never taken, so no reader of a file has to guess a unit. Next: `declare/`.
 
 const KIB: u64 = 1 << 10;
@@ -79,11 +79,6 @@ pub(crate) fn duration_ms(text: &str) -> Result<u64, QuantityError> {
     Ok(total)
 }
 
-/// A share in per mille: `10%`, `0.5%`.
-pub(crate) fn permille(text: &str) -> Result<u64, QuantityError> {
-    single(text, &[("%", 10)], "a share is written like `10%`")
-}
-
 fn is_digit(character: char) -> bool {
     character.is_ascii_digit() || character == '.'
 }
@@ -159,14 +154,6 @@ pub(crate) fn show_duration(ms: u64) -> String {
     show(ms, &[(86_400_000, "d"), (3_600_000, "h"), (60_000, "m"), (1_000, "s")], "ms")
 }
 
-/// Per mille as per cent.
-pub(crate) fn show_permille(permille: u64) -> String {
-    match permille % 10 {
-        0 => format!("{}%", permille / 10),
-        rest => format!("{}.{rest}%", permille / 10),
-    }
-}
-
 fn show(value: u64, units: &[(u64, &str)], smallest: &str) -> String {
     let unit = units.iter().find(|(factor, _)| value >= *factor && value.is_multiple_of(*factor));
     match unit {
@@ -201,12 +188,6 @@ mod tests {
     }
 
     #[test]
-    fn shares() {
-        assert_eq!(permille("10%"), Ok(100));
-        assert_eq!(permille("0.5 %"), Ok(5));
-    }
-
-    #[test]
     fn what_is_refused_says_what_to_write() {
         let check = |result: Result<u64, QuantityError>, message: &str, help: &str| {
             let error = result.expect_err(message);
@@ -224,7 +205,6 @@ mod tests {
         check(duration_ms("10"), "`10` has no unit", "`10m`");
         check(duration_ms("10min"), "`min` is not a unit here", "did you mean `10m`?");
         check(duration_ms("1h30"), "`30` has no unit", "`10m`");
-        check(permille("10"), "`10` has no unit", "`10%`");
     }
 
     #[test]
@@ -233,6 +213,5 @@ mod tests {
         assert_eq!(show_bytes(1500), "1500B");
         assert_eq!(show_duration(90_000), "90s");
         assert_eq!(show_duration(0), "0ms");
-        assert_eq!(show_permille(105), "10.5%");
     }
 }

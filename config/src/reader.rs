@@ -247,7 +247,6 @@ fn skeleton(kind: &Kind) -> String {
         Kind::Integer { min, .. } => min.to_string(),
         Kind::Bytes { .. } => "\"16MiB\"".to_owned(),
         Kind::Duration { .. } => "\"10s\"".to_owned(),
-        Kind::Share => "\"10%\"".to_owned(),
         Kind::Choice(words) => format!("\"{}\"", words.first().map_or("…", |it| it.word)),
         Kind::TextMap | Kind::Properties => "{ \"…\" = \"…\" }".to_owned(),
         Kind::Expectations => "{ level = \"error\" }".to_owned(),

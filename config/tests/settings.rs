@@ -99,8 +99,6 @@ fn every_setting_can_be_set() {
     assert_eq!((user.reveal().as_str(), password.reveal().as_str()), ("riverhog", "s3cret"));
     assert_eq!(search.ca_file.as_deref(), Some(Path::new("golden/good/ca.pem")));
     assert!(search.omit_message);
-    assert_eq!(config.sinks[0].halt.halt_after_ms, Some(900_000));
-    assert_eq!(config.sinks[0].halt.halt_above_permille, 50);
     // One rule for each grok expression, under one name.
     let names: Vec<&str> = config.plan.parse.iter().map(|rule| rule.name.as_str()).collect();
     assert_eq!(names, ["swift", "swift", "word"]);
@@ -132,7 +130,6 @@ fn defaults_are_those_that_are_declared() {
     assert_eq!((local.object.age_max_ms, local.object.level), (600_000, 1));
     assert_eq!(config.http, HttpSettings::default());
     assert_eq!((config.memory_bytes, config.stop_deadline_ms), (256 << 20, 25_000));
-    assert_eq!(config.sinks[0].halt.ahead_max_ms, 3_600_000);
     let batch = BatchSettings::default();
     assert_eq!((batch.size_max_bytes, batch.count_max, batch.age_max_ms), (4 << 20, 10_000, 1_000));
 }

@@ -414,9 +414,16 @@ impl Running {
         metrics.memory_limit(self.driver.memory.limit());
     }
 
-    /// A finite source was read: everything must settle, however long it takes.
+    /// A finite source was read: everything must settle, however long it takes, unless the process
+    /// is asked to stop meanwhile.
     async fn finish(&mut self) -> Ended {
-        self.drain(None).await
+        let mut stop = self.driver.stop.clone();
+        tokio::select! {
+            biased;
+            ended = self.drain(None) => return ended,
+            () = stopped(&mut stop) => {}
+        }
+        self.stop().await
     }
 
     /// Asked to stop: no more is read, what is held is flushed within the deadline.

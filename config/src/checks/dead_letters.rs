@@ -38,10 +38,6 @@ pub(super) fn check(context: &Context<'_>, drafts: &Drafts, plan: &Plan) {
         needs.push((&first.place, what.to_owned()));
     }
     for (draft, target) in drafts.sinks.iter().zip(&plan.targets) {
-        if let Some(place) = &draft.halt_after {
-            let what = "`halt_after` makes dead letters of lines that wait";
-            needs.push((place, what.to_owned()));
-        }
         if let Some(what) = need_of(draft, &target.destinations, plan) {
             needs.push((&draft.place, what));
         }

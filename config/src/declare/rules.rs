@@ -106,7 +106,8 @@ pub(crate) static HOSTS: Section = Section {
             Kind::Path,
             "What is known about each host: CSV with a header line whose first column is `host`, \
              or JSON lines (`.jsonl`, `.ndjson`) of objects with `host`. The other columns become \
-             `host.<column>` of its events.",
+             `host.<column>` of its events. `run` reads it again when it changes; other columns \
+             need a restart.",
         ),
     ],
     example: "[hosts]\n\

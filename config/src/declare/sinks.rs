@@ -4,29 +4,6 @@ use super::{Choice, Kind, Section, Setting, later, word};
 
 const HOUR_MS: u64 = 3_600_000;
 
-const AHEAD_MAX: Setting = Setting::new(
-    "ahead_max",
-    Kind::Duration { min: 60_000, max: 30 * 24 * HOUR_MS },
-    "While a destination of this sink halts, others go on until they are this much record time \
-     beyond its first waiting line.",
-)
-.default("1h");
-
-const HALT_ABOVE: Setting = Setting::new(
-    "halt_above",
-    Kind::Share,
-    "When more than this share of the sink's lines in 5 minutes is refused for one reason, the \
-     destination halts instead of filling the dead letters.",
-)
-.default("10%");
-
-const HALT_AFTER: Setting = Setting::new(
-    "halt_after",
-    Kind::Duration { min: 60_000, max: 30 * 24 * HOUR_MS },
-    "A halt that lasts longer sends the lines that wait for it to the dead letters.",
-)
-.absent("they wait until it is cured");
-
 const IN_FLIGHT_DOC: &str = "Requests in flight at most.";
 
 const TIMEOUT_DOC: &str = "A request without an answer is given up after this long, and retried.";
@@ -104,9 +81,6 @@ pub(crate) static ELASTICSEARCH: Section = Section {
         ),
         Setting::new("timeout", Kind::Duration { min: 1_000, max: 600_000 }, TIMEOUT_DOC)
             .default("30s"),
-        AHEAD_MAX,
-        HALT_ABOVE,
-        HALT_AFTER,
     ],
     example: "[sinks.search]\n\
               type  = \"elasticsearch\"\n\
@@ -205,9 +179,6 @@ pub(crate) static SINK_S3: Section = Section {
         PREFIXES_MAX,
         Setting::new("timeout", Kind::Duration { min: 1_000, max: 600_000 }, TIMEOUT_DOC)
             .default("60s"),
-        AHEAD_MAX,
-        HALT_ABOVE,
-        HALT_AFTER,
     ],
     example: "[sinks.archive]\n\
               type     = \"s3\"\n\
@@ -227,9 +198,6 @@ pub(crate) static SINK_LOCAL: Section = Section {
         OBJECT_SETTING,
         RECORDS,
         PREFIXES_MAX,
-        AHEAD_MAX,
-        HALT_ABOVE,
-        HALT_AFTER,
     ],
     example: "[sinks.archive]\ntype = \"local\"\npath = \"archive\"\n",
 };

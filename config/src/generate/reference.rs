@@ -126,7 +126,6 @@ fn kind_text(kind: &Kind) -> String {
             let (min, max) = (quantity::show_duration(*min), quantity::show_duration(*max));
             format!("duration, {min} to {max}")
         }
-        Kind::Share => "share, 0% to 100%".to_owned(),
         Kind::Choice(_) => "word".to_owned(),
         Kind::Choices(_) => "array of words".to_owned(),
         Kind::TextMap => "table of strings".to_owned(),

@@ -81,7 +81,6 @@ fn of_setting(setting: &Setting) -> Value {
         }),
         Kind::Bytes { .. } => quantity("[kKMGT]?i?B"),
         Kind::Duration { .. } => quantity("(ms|s|m|h|d)[0-9.a-z\\s]*"),
-        Kind::Share => quantity("%"),
         Kind::Choice(words) => choice(words),
         Kind::Choices(words) => json!({ "type": "array", "items": choice(words), "minItems": 1 }),
         Kind::Texts => json!({ "type": "array", "items": text(), "minItems": 1 }),

@@ -366,14 +366,6 @@ impl Unit {
                 min,
                 max,
             },
-            Kind::Share => Self {
-                parse: quantity::permille,
-                show: quantity::show_permille,
-                expected: "a share in a string",
-                example: "%",
-                min: 0,
-                max: 1000,
-            },
             _ => unreachable!("declared as a quantity"),
         }
     }

@@ -6,7 +6,7 @@ use crate::diagnostic::Place;
 use crate::document::{Entry, Text};
 use crate::reader::Reader;
 use crate::settings::{
-    Auth, BatchSettings, Compression, ElasticsearchSink, Exclusive, HaltSettings, LocalSink,
+    Auth, BatchSettings, Compression, ElasticsearchSink, Exclusive, LocalSink,
     ObjectSettings, Records, S3Credentials, S3Sink, Secret, Sink, SinkKind,
 };
 
@@ -18,8 +18,6 @@ pub(crate) struct SinkDraft {
     pub(crate) templates: Vec<Text>,
     /// `buckets`, with their places.
     pub(crate) buckets: Vec<Text>,
-    /// Where `halt_after` stands, which needs a dead letter.
-    pub(crate) halt_after: Option<Place>,
 }
 
 /// One bit each in `Route::sinks`.
@@ -50,18 +48,9 @@ fn read_one(reader: &Reader<'_>, entry: &Entry) -> SinkDraft {
         "s3" => SinkKind::S3(read_s3(reader, &mut templates, &mut buckets)),
         _ => SinkKind::Local(read_local(reader, &mut templates)),
     };
-    let sink = Sink { name: entry.key.clone(), kind, halt: read_halt(reader) };
+    let sink = Sink { name: entry.key.clone(), kind };
     reader.reject_unknown();
-    let halt_after = reader.has("halt_after").then(|| reader.place_of("halt_after"));
-    SinkDraft { sink, place: entry.key_place.clone(), templates, buckets, halt_after }
-}
-
-fn read_halt(reader: &Reader<'_>) -> HaltSettings {
-    HaltSettings {
-        ahead_max_ms: reader.duration_ms("ahead_max"),
-        halt_above_permille: reader.quantity("halt_above").unwrap_or_default() as u32,
-        halt_after_ms: reader.quantity("halt_after"),
-    }
+    SinkDraft { sink, place: entry.key_place.clone(), templates, buckets }
 }
 
 fn read_elasticsearch(reader: &Reader<'_>, templates: &mut Vec<Text>) -> ElasticsearchSink {

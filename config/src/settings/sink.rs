@@ -11,8 +11,6 @@ pub struct Sink {
     pub name: String,
     /// Which kind of sink, with what only that kind needs.
     pub kind: SinkKind,
-    /// When a destination of this sink halts, and how far others may go on without it.
-    pub halt: HaltSettings,
 }
 
 /// The kinds of sink.
@@ -24,18 +22,6 @@ pub enum SinkKind {
     S3(S3Sink),
     /// An archive in a folder.
     Local(LocalSink),
-}
-
-/// What bounds a destination that does not take its lines.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct HaltSettings {
-    /// Record time in milliseconds that others may be ahead of the watermark a halt holds.
-    pub ahead_max_ms: u64,
-    /// When more than this share of a sink's lines in 5 minutes is refused for one reason, the
-    /// destination halts instead; per mille, 0 to 1000.
-    pub halt_above_permille: u32,
-    /// A halt that lasts longer diverts its lines to the dead letters; never when absent.
-    pub halt_after_ms: Option<u64>,
 }
 
 /// A store that speaks `_bulk`.

@@ -152,7 +152,6 @@ type  = "elasticsearch"
 urls  = ["{url}"]
 index = "{stem}-{index}"
 batch = {{ count = 500, age = "200ms" }}
-ahead_max = "30d"
 "#
         )
     }
@@ -175,7 +174,6 @@ prefix     = "{{task}}/"
 object     = {{ size = "64KiB", age = "1s" }}
 access_key = "{s3_key}"
 secret_key = "{s3_secret}"
-ahead_max  = "30d"
 "#
         )
     }

@@ -6,9 +6,13 @@
 //! and zombies come, because nobody writes number n+1 without having read number n's footer or
 //! written it himself. Next stop: [`super::store`].
 
-use std::sync::Arc;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex as StdMutex, PoisonError};
+use std::time::Duration;
 
 use bytes::Bytes;
+use tokio::sync::Mutex;
+use tokio::time::Instant;
 
 use super::footer::Footer;
 use super::ids::{FrameIds, IdKey, KnownIds};
@@ -17,11 +21,18 @@ use super::object::{ObjectBuilder, ObjectError, ObjectMeta};
 use super::store::{self, Depth, ObjectStore, PutOutcome, ReadOutcome, Retry, list_all};
 use super::{Archive, CompressorPool};
 use crate::backoff::Backoff;
+use crate::clock;
 use crate::generation::Generation;
 use crate::sink::destination::Halt;
 
 /// Footers in a row that cannot be read, after which a first touch goes back no further.
 const UNREAD_MAX: u32 = 100;
+
+/// How long a list is used again.
+const LIST_AGE_MAX: Duration = Duration::from_secs(5);
+
+/// The reason of a halt that is none: the partition was let go while a store did not answer.
+pub(super) const LET_GO: &str = "let_go";
 
 /// Where a chain ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -216,7 +227,7 @@ async fn put(link: &Link, number: u64, bytes: Bytes) -> PutOutcome {
     let nonce = (!archive.settings.exclusive).then_some(archive.settings.nonce);
     let name = ObjectName { chain: link.name.clone(), number, nonce };
     let key = name.key(&link.prefix);
-    let started = crate::clock::instant();
+    let started = clock::instant();
     let size = bytes.len() as u64;
     let outcome = if exclusive {
         link.store.put_new(&key, bytes).await
@@ -239,23 +250,39 @@ async fn put(link: &Link, number: u64, bytes: Bytes) -> PutOutcome {
     outcome
 }
 
-/// Numbers of the chain's objects, ascending. A stale list is harmless: what it lacks is met as a
-/// lost race.
+/// Numbers of the chain's objects, ascending. One list serves all partitions of a topic that touch
+/// a prefix about then: a stale one is harmless, what it lacks is met as a lost race.
 async fn list(link: &Link) -> Result<Vec<u64>, Halt> {
+    let written = link.name.to_string();
+    let of_topic = written.rfind('-').map_or(&*written, |dash| &written[..=dash]);
+    let chain_prefix = format!("{}{of_topic}", link.prefix);
+    let place = link.archive.lists.place(&link.bucket, &chain_prefix);
+    let mut list = place.lock().await;
+    let fresh = list.as_ref().filter(|list| list.at.elapsed() < LIST_AGE_MAX);
+    let names = match fresh {
+        Some(list) => Arc::clone(&list.names),
+        None => {
+            let names = Arc::new(list_now(link, &chain_prefix).await?);
+            *list = Some(List { at: clock::instant(), names: Arc::clone(&names) });
+            names
+        }
+    };
+    let of_chain = names.iter().filter(|name| name.chain == link.name);
+    let mut numbers: Vec<u64> = of_chain.map(|name| name.number).collect();
+    numbers.sort_unstable();
+    numbers.dedup();
+    Ok(numbers)
+}
+
+async fn list_now(link: &Link, chain_prefix: &str) -> Result<Vec<ObjectName>, Halt> {
     let mut backoff = link.archive.context.backoff();
-    let chain_prefix = format!("{}{}-", link.prefix, link.name);
     loop {
-        let mut numbers = Vec::new();
+        let mut names = Vec::new();
         let take = |listed: store::Listed| {
-            let name = ObjectName::parse_key(&link.prefix, &listed.key);
-            numbers.extend(name.filter(|name| name.chain == link.name).map(|name| name.number));
+            names.extend(ObjectName::parse_key(&link.prefix, &listed.key));
         };
-        match list_all(&*link.store, &chain_prefix, None, Depth::Folder, take).await {
-            ReadOutcome::Done(()) => {
-                numbers.sort_unstable();
-                numbers.dedup();
-                return Ok(numbers);
-            }
+        match list_all(&*link.store, chain_prefix, None, Depth::Folder, take).await {
+            ReadOutcome::Done(()) => return Ok(names),
             ReadOutcome::Unreadable(unreadable) => {
                 return Err(Halt { reason: "not_found", detail: unreadable.to_string() });
             }
@@ -263,8 +290,36 @@ async fn list(link: &Link) -> Result<Vec<u64>, Halt> {
             ReadOutcome::Halt(halt) => return Err(halt_of(halt)),
         }
         if !link.generation.is_alive() {
-            return Ok(Vec::new());
+            let detail = "the partition was let go".to_owned();
+            return Err(Halt { reason: LET_GO, detail });
         }
+    }
+}
+
+/// The lists of a sink, each taken once for all who wait for it.
+#[derive(Debug, Default)]
+pub(super) struct Lists(StdMutex<BTreeMap<(Arc<str>, String), Arc<Mutex<Option<List>>>>>);
+
+#[derive(Debug)]
+pub(super) struct List {
+    at: Instant,
+    names: Arc<Vec<ObjectName>>,
+}
+
+impl Lists {
+    /// The place of one list; those nobody waits for and nobody may use any more are dropped.
+    fn place(&self, bucket: &Arc<str>, chain_prefix: &str) -> Arc<Mutex<Option<List>>> {
+        let mut lists = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        lists.retain(|_, place| {
+            let list = place.try_lock();
+            list.is_err()
+                || list.is_ok_and(|list| {
+                    list.as_ref().is_some_and(|list| list.at.elapsed() < LIST_AGE_MAX)
+                })
+                || Arc::strong_count(place) > 1
+        });
+        let key = (Arc::clone(bucket), chain_prefix.to_owned());
+        Arc::clone(lists.entry(key).or_default())
     }
 }
 

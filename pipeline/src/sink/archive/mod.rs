@@ -101,6 +101,7 @@ pub struct Archive {
     destinations: Destinations,
     compressors: CompressorPool,
     transfers: Arc<Semaphore>,
+    lists: chain::Lists,
 }
 
 /// What a bucket is called in logs, metrics and halts.
@@ -120,6 +121,7 @@ pub fn spawn(
         compressors: CompressorPool::new(settings.level),
         transfers: Arc::new(Semaphore::new(settings.transfers.max(1))),
         destinations: Destinations::default(),
+        lists: chain::Lists::default(),
         context,
         settings,
         stores,
@@ -257,6 +259,9 @@ impl Sink {
 
     fn halt_chain(&mut self, id: u64, halt: super::destination::Halt) {
         let Some(live) = self.chains.get(id) else { return };
+        if halt.reason == chain::LET_GO {
+            return;
+        }
         let bucket = live.link.bucket.to_string();
         let foreign = (halt.reason == "foreign_chain").then(|| live.link.clone());
         self.halt(&bucket, halt, foreign);
