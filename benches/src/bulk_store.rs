@@ -13,8 +13,16 @@ use crate::http::{Answer, Store, answer, serve};
 use crate::tally::{Args, Seen, Tally};
 
 const CREATED: &[u8] = br#"{"create":{"status":201}}"#;
-const EXISTS: &[u8] = br#"{"create":{"status":409,"error":{"type":"version_conflict_engine_exception","reason":"document already exists"}}}"#;
-const REFUSED: &[u8] = br#"{"create":{"status":400,"error":{"type":"illegal_argument_exception","reason":"not an id of the load"}}}"#;
+const EXISTS: &[u8] = concat!(
+    r#"{"create":{"status":409,"error":{"type":"version_conflict_engine_exception","#,
+    r#""reason":"document already exists"}}}"#
+)
+.as_bytes();
+const REFUSED: &[u8] = concat!(
+    r#"{"create":{"status":400,"error":{"type":"illegal_argument_exception","#,
+    r#""reason":"not an id of the load"}}}"#
+)
+.as_bytes();
 
 struct BulkStore {
     tally: Tally,

@@ -76,6 +76,7 @@ fn batches(load: Load) -> Vec<RecordBatch> {
         records: Vec::new(),
         headers: Vec::new(),
         stamp: StampKind::CreateTime,
+        received_ms: 0,
         next_offset,
         end_offset: -1,
         permit: MemoryPermit::none(),

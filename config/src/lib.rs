@@ -32,9 +32,9 @@ pub use render::{render_all, summary};
 pub use riverhog_parsers::envelope::EnvelopeKind;
 pub use settings::{
     Auth, BatchSettings, Compression, DeadLetter, ElasticsearchSink, Exclusive, Expectation,
-    FileSource, HttpSettings, KafkaDeadLetter, KafkaSource, LineTest,
-    LocalDeadLetter, LocalSink, ObjectSettings, Records, S3Credentials, S3Sink, Secret, Sink,
-    SinkKind, Source, SourceKind, Start, Topics,
+    FileSource, HttpSettings, KafkaDeadLetter, KafkaSource, LineTest, LocalDeadLetter, LocalSink,
+    ObjectSettings, Records, S3Credentials, S3Sink, Secret, Sink, SinkKind, Source, SourceKind,
+    Start, Topics,
 };
 
 use riverhog_rules::{HostTable, Plan};

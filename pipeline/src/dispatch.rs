@@ -66,7 +66,7 @@ impl Dispatch {
     ) -> u32 {
         let Transformed { events, open_from, rest } = transformed;
         let Part { sequence, first_event, records, place } = part;
-        let debts = self.debts(&events, &generation.own_watermarks);
+        let debts = self.debts(&events, generation.own_watermarks());
         let routed = RoutedPart { events: &debts.events, open_from, is_last: rest.is_none() };
         generation.routed(sequence, routed);
         let next_event = first_event + debts.events.len() as u32;

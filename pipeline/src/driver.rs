@@ -36,8 +36,6 @@ const LEAVE_MAX: Duration = Duration::from_secs(5);
 /// How the driver behaves.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// Fingerprint of the configuration and program.
-    pub fingerprint: Arc<str>,
     /// Between two commits.
     pub commit_interval: Duration,
     /// How long a revoke waits for what is in flight.
@@ -71,6 +69,9 @@ pub struct Driver {
     pub cured: mpsc::Receiver<Cured>,
     /// Turns true when the process is to stop.
     pub stop: watch::Receiver<bool>,
+    /// Fingerprint of the configuration, its tables and the program; another one means that
+    /// `transform` was offered other tables.
+    pub fingerprint: watch::Receiver<Arc<str>>,
     /// The budget.
     pub memory: Memory,
     /// Counters.
@@ -92,6 +93,8 @@ struct Running {
     held: BTreeMap<Partition, HeldPartition>,
     settled: Arc<Notify>,
     committing: Option<Committing>,
+    /// What lines are routed under.
+    fingerprint: Arc<str>,
     /// The time `latest` resolved to, carried by every commit.
     start_time_ms: Option<i64>,
 }
@@ -99,13 +102,17 @@ struct Running {
 impl Driver {
     /// Runs until stopped, the source is finished, or it fails.
     pub async fn run(self) -> Ended {
-        let running = Running {
+        let fingerprint = Arc::clone(&self.fingerprint.borrow());
+        let mut running = Running {
             driver: self,
             held: BTreeMap::new(),
             settled: Arc::new(Notify::new()),
             committing: None,
+            fingerprint,
             start_time_ms: None,
         };
+        // They may have changed while the source was started.
+        running.swap_tables();
         running.run().await
     }
 }
@@ -121,6 +128,7 @@ impl Running {
                 () = stopped(&mut stop) => break self.stop().await,
                 outcomes = outcomes(&mut self.committing) => self.committed(outcomes),
                 Some(cured) = self.driver.cured.recv() => self.read_again(&cured).await,
+                Ok(()) = self.driver.fingerprint.changed() => self.swap_tables(),
                 event = self.driver.link.events.recv() => match event {
                     Some(SourceEvent::Finished) => break self.finish().await,
                     Some(SourceEvent::Fatal(why)) => break Ended::Failed(why),
@@ -192,13 +200,24 @@ impl Running {
         }
     }
 
+    /// Uses the tables that were offered last. Commits are encoded by this task alone, so none
+    /// carries own watermarks of lines that one table routed under the fingerprint of another.
+    fn swap_tables(&mut self) {
+        // Tables are offered under the lock that this holds: they are those of the fingerprint.
+        let fingerprint = self.driver.fingerprint.borrow_and_update();
+        if *fingerprint != self.fingerprint {
+            self.held.values_mut().for_each(HeldPartition::swap_tables);
+            self.fingerprint = Arc::clone(&fingerprint);
+        }
+        self.driver.transform.swap_tables();
+    }
+
     /// Holds a newly assigned partition.
     fn hold(&mut self, assigned: &Assigned) {
         let sink_count = self.driver.dispatch.sinks.len() + 1;
-        let settings = &self.driver.settings;
-        let (position, rules) = (assigned.position, settings.rules);
+        let (position, rules) = (assigned.position, self.driver.settings.rules);
         let metadata =
-            commit::decode(&assigned.metadata, position, &settings.fingerprint, sink_count, rules);
+            commit::decode(&assigned.metadata, position, &self.fingerprint, sink_count, rules);
         self.start_time_ms = self.start_time_ms.or(metadata.start_time_ms);
         let own = metadata.sink_watermarks.unwrap_or_else(|| vec![position; sink_count]);
         self.hold_from(assigned, own);
@@ -236,7 +255,7 @@ impl Running {
             held.stop_intake();
         }
         let settings = self.driver.settings.clone();
-        let start_time_ms = self.start_time_ms;
+        let (fingerprint, start_time_ms) = (Arc::clone(&self.fingerprint), self.start_time_ms);
         let sinks = Arc::clone(&self.driver.dispatch.sinks);
         tokio::spawn(async move {
             let deadline = clock::instant() + settings.revoke_wait;
@@ -246,8 +265,7 @@ impl Running {
                 let in_flight = going.iter().any(|held| held.generation.in_flight() > 0);
                 quiet_ticks = if in_flight { 0 } else { quiet_ticks + 1 };
             }
-            let fingerprint = &settings.fingerprint;
-            let last = going.iter().filter_map(|held| held.commit(fingerprint, start_time_ms));
+            let last = going.iter().filter_map(|held| held.commit(&fingerprint, start_time_ms));
             let commits = last.collect();
             for held in &going {
                 held.end();
@@ -308,13 +326,9 @@ impl Running {
             .collect();
         for partition in affected {
             let Some(held) = self.held.remove(&partition) else { continue };
-            let (offset, own) = {
-                let ledger = held.generation.ledger();
-                let own = (0..held.generation.own_watermarks.len()).map(|sink| {
-                    ledger.sink_watermark(sink).max(held.generation.own_watermarks[sink])
-                });
-                (ledger.watermark(), own.collect::<Vec<i64>>())
-            };
+            let (offset, own) = held.watermarks();
+            let sink_count = held.generation.own_watermarks().len();
+            let own = own.unwrap_or_else(|| vec![offset; sink_count]);
             held.end();
             let epoch = self.driver.link.epochs.next();
             tracing::info!(%partition, offset, "reading again what a halted destination gave up");
@@ -346,11 +360,10 @@ impl Running {
         if self.committing.is_some() {
             return;
         }
-        let fingerprint = Arc::clone(&self.driver.settings.fingerprint);
         let mut entries = Vec::new();
         for held in self.held.values() {
             held.generation.ledger().compact();
-            entries.extend(held.commit(&fingerprint, self.start_time_ms));
+            entries.extend(held.commit(&self.fingerprint, self.start_time_ms));
         }
         if entries.is_empty() {
             return;

@@ -31,8 +31,10 @@ pub struct Generation {
     pub lineage: Arc<str>,
     /// The watermark it began with.
     pub start: i64,
-    /// Per sink: lines below were settled before this generation began; `start` where not known.
-    pub own_watermarks: Vec<i64>,
+    own_watermarks: Vec<i64>,
+    /// `start` for each sink: what counts once the own watermarks are forgotten.
+    common_watermarks: Vec<i64>,
+    own_forgotten: AtomicBool,
     alive: AtomicBool,
     committed: AtomicI64,
     end_offset: AtomicI64,
@@ -48,8 +50,8 @@ pub struct Generation {
 pub struct InFlight(Arc<Generation>);
 
 impl Generation {
-    /// A generation that begins with an assignment or a rewind. `settled` is told whenever
-    /// something settles.
+    /// A generation that begins with an assignment or a rewind. `own_watermarks` says per sink
+    /// which lines were settled before; `settled` is told whenever something settles.
     pub fn new(
         assigned: &Assigned,
         lineage: Arc<str>,
@@ -71,8 +73,25 @@ impl Generation {
             settled,
             ledger: Mutex::new(Ledger::new(own_watermarks.len(), assigned.position, rules)),
             given_up: Mutex::new(BTreeSet::new()),
+            common_watermarks: vec![assigned.position; own_watermarks.len()],
+            own_forgotten: AtomicBool::new(false),
             own_watermarks,
         }
+    }
+
+    /// Per sink: lines below were settled before this generation began; `start` where not known.
+    pub fn own_watermarks(&self) -> &[i64] {
+        if self.own_forgotten.load(Ordering::Acquire) {
+            &self.common_watermarks
+        } else {
+            &self.own_watermarks
+        }
+    }
+
+    /// What was settled before was routed by other tables than lines will be from now on: a line
+    /// that goes elsewhere now must not pass as settled there.
+    pub fn forget_own_watermarks(&self) {
+        self.own_forgotten.store(true, Ordering::Release);
     }
 
     /// False once the partition was revoked, lost, or is read again under a new generation.

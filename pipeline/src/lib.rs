@@ -29,6 +29,7 @@ pub mod delivery_rules;
 pub mod dispatch;
 pub mod driver;
 pub mod generation;
+pub mod hosts;
 pub mod ledger;
 pub mod memory;
 pub mod partition;

@@ -42,6 +42,9 @@ pub(crate) struct HeldPartition {
     pub(crate) last_commit: Option<(i64, String)>,
     /// The broker refused own watermarks: they are left out from now on.
     pub(crate) plain_metadata: bool,
+    /// Lines below may have been routed by tables that were swapped since: own watermarks are left
+    /// out until the common one has come here.
+    plain_until: i64,
     /// When the committed offset last moved, milliseconds by the wall clock.
     pub(crate) moved_at_ms: i64,
 }
@@ -60,6 +63,7 @@ impl HeldPartition {
         let dispatcher =
             tokio::spawn(run(Arc::clone(&generation), Arc::clone(&transform), dispatch, work));
         HeldPartition {
+            plain_until: generation.start,
             generation,
             queue,
             dispatcher,
@@ -110,13 +114,24 @@ impl HeldPartition {
         (!self.last_commit.as_ref().is_some_and(same)).then_some(entry)
     }
 
-    fn commit_entry(&self, fingerprint: &str, start_time_ms: Option<i64>) -> CommitEntry {
+    /// Tables are about to be swapped: what was read until now may be routed by either.
+    pub(crate) fn swap_tables(&mut self) {
+        self.generation.forget_own_watermarks();
+        self.plain_until = self.generation.ledger().next_offset();
+    }
+
+    /// The common watermark, and those of the sinks while they are of one fingerprint.
+    pub(crate) fn watermarks(&self) -> (i64, Option<Vec<i64>>) {
         let ledger = self.generation.ledger();
         let offset = ledger.watermark();
-        let watermarks: Vec<i64> = (0..self.generation.own_watermarks.len())
-            .map(|sink| ledger.sink_watermark(sink).max(self.generation.own_watermarks[sink]))
-            .collect();
-        let own = (!self.plain_metadata).then_some(&watermarks[..]);
+        let before = self.generation.own_watermarks().iter().enumerate();
+        let own = before.map(|(sink, before)| ledger.sink_watermark(sink).max(*before));
+        (offset, (offset >= self.plain_until).then(|| own.collect()))
+    }
+
+    fn commit_entry(&self, fingerprint: &str, start_time_ms: Option<i64>) -> CommitEntry {
+        let (offset, own) = self.watermarks();
+        let own = own.as_deref().filter(|_| !self.plain_metadata);
         let metadata = commit::encode(offset, fingerprint, own, start_time_ms);
         let partition = self.generation.partition.clone();
         CommitEntry { partition, epoch: self.generation.epoch, offset, metadata }
@@ -196,4 +211,84 @@ async fn run(
 fn held_bytes(transformed: &Transformed) -> usize {
     let events = &transformed.events;
     events.bytes.capacity() + events.events.len() * (size_of::<Event>() + size_of::<EventTarget>())
+}
+
+#[cfg(test)]
+mod tests {
+    use riverhog_config::EnvelopeKind;
+    use riverhog_rules::plan::Plan;
+    use tokio::sync::Notify;
+
+    use super::*;
+    use crate::delivery_rules::DeliveryRules;
+    use crate::ledger::{LedgerEvent, RoutedPart};
+    use crate::source::{Assigned, Partition};
+    use crate::telemetry::metrics::Metrics;
+    use crate::transform::PlanTransform;
+
+    /// A partition with one sink, which is ahead by 30 lines, and the dead letters.
+    fn held() -> HeldPartition {
+        let assigned = Assigned {
+            partition: Partition { topic: Arc::from("train"), number: 3 },
+            epoch: 1,
+            position: 100,
+            metadata: Vec::new(),
+            end_offset: -1,
+        };
+        let (lineage, rules) = (Arc::from("c0ffee00"), DeliveryRules::all());
+        let settled = Arc::new(Notify::new());
+        let generation = Generation::new(&assigned, lineage, vec![130, 100], settled, rules);
+        let metrics = Metrics::new();
+        let transform = Arc::new(PlanTransform::new(
+            Arc::new(Plan::default()),
+            EnvelopeKind::None,
+            1 << 20,
+            metrics.clone(),
+        ));
+        let dispatch = Dispatch { sinks: Vec::new().into(), dead_letters: None, metrics };
+        HeldPartition::new(Arc::new(generation), transform, dispatch, 4, 0)
+    }
+
+    /// Reads the lines `first..next`; all of them are owed to the sink.
+    fn read(held: &HeldPartition, first: i64, next: i64) -> u64 {
+        let sequence = held.generation.read(first, next);
+        let event = |offset| LedgerEvent { first_offset: offset, last_offset: offset, sinks: 1 };
+        let events: Vec<LedgerEvent> = (first..next).map(event).collect();
+        let part = RoutedPart { events: &events, open_from: None, is_last: true };
+        held.generation.routed(sequence, part);
+        sequence
+    }
+
+    /// Offset and metadata of the commit under `fingerprint`.
+    #[track_caller]
+    fn check(held: &HeldPartition, fingerprint: &str, expect: (i64, &str)) {
+        let entry = held.commit_entry(fingerprint, None);
+        assert_eq!((entry.offset, entry.metadata.as_str()), expect);
+    }
+
+    #[tokio::test]
+    async fn a_swap_of_tables_leaves_own_watermarks_out_until_all_read_before_is_settled() {
+        let mut held = held();
+        check(&held, "old", (100, "rh1;f=old;w=u,0"));
+        let before = read(&held, 100, 110);
+        held.swap_tables();
+        assert_eq!(held.generation.own_watermarks(), [100, 100]);
+        check(&held, "new", (100, "rh1"));
+        let after = read(&held, 110, 120);
+        held.generation.settle(after, 0, 0..10);
+        held.generation.settle(before, 0, 0..9);
+        check(&held, "new", (109, "rh1"));
+        assert_eq!(held.watermarks(), (109, None));
+        held.generation.settle(before, 0, 9..10);
+        check(&held, "new", (120, "rh1;f=new;w=0,0"));
+        read(&held, 120, 130);
+        check(&held, "new", (120, "rh1;f=new;w=0,a"));
+    }
+
+    #[tokio::test]
+    async fn a_swap_with_nothing_unsettled_changes_the_fingerprint_only() {
+        let mut held = held();
+        held.swap_tables();
+        check(&held, "new", (100, "rh1;f=new;w=0,0"));
+    }
 }

@@ -7,12 +7,13 @@
 //! [`crate::dispatch`].
 
 use std::any::Any;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use riverhog_parsers::envelope::EnvelopeKind;
 use riverhog_parsers::grok::Reason;
 use riverhog_rules::counters::Counters;
 use riverhog_rules::event::EventBuffer;
+use riverhog_rules::hosts::HostTable;
 use riverhog_rules::plan::Plan;
 use riverhog_rules::transform::{Line, ReceivedSource, Record, Transformer};
 
@@ -62,6 +63,10 @@ pub trait BatchTransform: Send + Sync + 'static {
         carry: Option<&mut Carry>,
         from: Position,
     ) -> Transformed;
+
+    /// Whoever commits has taken note that tables change: batches begun from now on use those
+    /// offered last. Nothing to do where there are none.
+    fn swap_tables(&self) {}
 }
 
 /// The real one: a compiled configuration.
@@ -70,8 +75,19 @@ pub struct PlanTransform {
     envelope: EnvelopeKind,
     line_bytes_max: usize,
     metrics: Metrics,
-    /// Idle workers' scratch space; as many as ever worked at once.
-    idle: Mutex<Vec<Transformer>>,
+    hosts: Mutex<Hosts>,
+    /// Idle workers' scratch space, with the version of the table each has; as many as ever worked
+    /// at once.
+    idle: Mutex<Vec<(u64, Transformer)>>,
+}
+
+/// The host table.
+struct Hosts {
+    /// Counts the swaps.
+    version: u64,
+    current: Option<Arc<HostTable>>,
+    /// Taken over by the next swap.
+    offered: Option<Arc<HostTable>>,
 }
 
 impl PlanTransform {
@@ -82,16 +98,38 @@ impl PlanTransform {
         line_bytes_max: usize,
         metrics: Metrics,
     ) -> PlanTransform {
-        PlanTransform { plan, envelope, line_bytes_max, metrics, idle: Mutex::new(Vec::new()) }
+        let hosts = Hosts { version: 0, current: plan.hosts.table.clone(), offered: None };
+        let (hosts, idle) = (Mutex::new(hosts), Mutex::new(Vec::new()));
+        PlanTransform { plan, envelope, line_bytes_max, metrics, hosts, idle }
     }
 
-    fn take(&self) -> Transformer {
+    /// Offers another host table, with the columns of the one before; see
+    /// [`BatchTransform::swap_tables`].
+    pub fn offer_hosts(&self, table: Arc<HostTable>) {
+        self.hosts().offered = Some(table);
+    }
+
+    fn hosts(&self) -> MutexGuard<'_, Hosts> {
+        self.hosts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn take(&self) -> (u64, Transformer) {
         let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
-        idle.unwrap_or_else(|| Transformer::new(Arc::clone(&self.plan)))
+        let (mut version, mut transformer) =
+            idle.unwrap_or_else(|| (0, Transformer::new(Arc::clone(&self.plan))));
+        let hosts = self.hosts();
+        if version != hosts.version {
+            version = hosts.version;
+            let table = hosts.current.clone();
+            drop(hosts);
+            transformer.set_hosts(table);
+        }
+        (version, transformer)
     }
 
-    fn give_back(&self, transformer: Transformer) {
-        self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(transformer);
+    fn give_back(&self, version: u64, transformer: Transformer) {
+        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        idle.push((version, transformer));
     }
 
     fn count(&self, topic: &str, counts: &Counts) {
@@ -141,8 +179,9 @@ impl BatchTransform for PlanTransform {
         _carry: Option<&mut Carry>,
         from: Position,
     ) -> Transformed {
+        let (hosts_version, transformer) = self.take();
         let mut work = Work {
-            transformer: self.take(),
+            transformer,
             events: EventBuffer::default(),
             counts: Counts::default(),
             from_line: from.line,
@@ -164,8 +203,16 @@ impl BatchTransform for PlanTransform {
         }
         self.count(&batch.partition.topic, &work.counts);
         self.count_parsed(&work.transformer.take_counters());
-        self.give_back(work.transformer);
+        self.give_back(hosts_version, work.transformer);
         Transformed { events: work.events, open_from: None, rest }
+    }
+
+    fn swap_tables(&self) {
+        let mut hosts = self.hosts();
+        if let Some(table) = hosts.offered.take() {
+            hosts.current = Some(table);
+            hosts.version += 1;
+        }
     }
 }
 
@@ -202,7 +249,7 @@ impl PlanTransform {
             time_ms: entry.time_ms,
             key: entry.key.map(|key| batch.slice(key)),
             headers,
-            received_ns: entry.time_ms.saturating_mul(1_000_000),
+            received_ns: received_ms(batch, entry).saturating_mul(1_000_000),
             received_source: received_source(batch.stamp),
             envelope: envelope.as_ref(),
         };
@@ -221,6 +268,13 @@ impl PlanTransform {
     }
 }
 
+fn received_ms(batch: &RecordBatch, entry: &RecordEntry) -> i64 {
+    match batch.stamp {
+        StampKind::LogAppendTime | StampKind::CreateTime => entry.time_ms,
+        StampKind::None => batch.received_ms,
+    }
+}
+
 fn received_source(stamp: StampKind) -> ReceivedSource {
     match stamp {
         StampKind::LogAppendTime => ReceivedSource::LogAppendTime,
@@ -232,6 +286,10 @@ fn received_source(stamp: StampKind) -> ReceivedSource {
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
+
+    use riverhog_rules::hosts::HostRule;
+    use riverhog_rules::names::{Names, Stage};
+    use riverhog_rules::selector::Selector;
 
     use super::*;
     use crate::memory::MemoryPermit;
@@ -245,6 +303,7 @@ mod tests {
             records: Vec::new(),
             headers: Vec::new(),
             stamp: StampKind::CreateTime,
+            received_ms: 0,
             next_offset: values.len() as i64,
             end_offset: -1,
             permit: MemoryPermit::none(),
@@ -280,6 +339,83 @@ mod tests {
                 None => return parts,
             }
         }
+    }
+
+    /// A transform of a plan whose hosts are the records' keys.
+    fn with_hosts(table: &str) -> PlanTransform {
+        let mut plan = Plan::default();
+        let names = Names::new().columns(["rack"]).at(Stage::Hosts);
+        let from = vec![Selector::compile("key", &names).expect("a name")];
+        plan.hosts = HostRule { from, table: Some(hosts(table)) };
+        PlanTransform::new(Arc::new(plan), EnvelopeKind::None, 1 << 20, Metrics::new())
+    }
+
+    fn hosts(table: &str) -> Arc<HostTable> {
+        Arc::new(HostTable::from_csv(table).expect("a table"))
+    }
+
+    /// The document of a line `x` with the key `x`.
+    fn document(transform: &PlanTransform, change: impl FnOnce(&mut RecordBatch)) -> String {
+        let mut batch = batch(&[Some(b"x")]);
+        batch.records[0].key = Some((0, 1));
+        change(&mut batch);
+        let part = transform.transform(&batch, "c0ffee00", None, Position::default());
+        let document = part.events.document(&part.events.events[0]);
+        String::from_utf8(document.to_vec()).expect("JSON is UTF-8")
+    }
+
+    #[test]
+    fn a_swapped_table_counts_from_the_next_batch() {
+        let transform = with_hosts("host,rack\nx,r1\n");
+        let rack = |rack: &str| {
+            let document = document(&transform, |_| {});
+            assert!(
+                document.contains(&format!(r#""host":{{"name":"x","rack":"{rack}"}}"#)),
+                "{document}"
+            );
+        };
+        // Two workers that are idle when the tables are swapped.
+        let (first, second) = (transform.take(), transform.take());
+        transform.give_back(first.0, first.1);
+        transform.give_back(second.0, second.1);
+        rack("r1");
+        transform.offer_hosts(hosts("host,rack\nx,r2\n"));
+        rack("r1");
+        transform.swap_tables();
+        transform.swap_tables();
+        rack("r2");
+        let busy = transform.take();
+        assert_eq!(busy.0, 1);
+        rack("r2");
+        let fresh = transform.take();
+        rack("r2");
+        transform.offer_hosts(hosts("host,rack\nx,r3\n"));
+        transform.swap_tables();
+        // They worked while the tables were swapped.
+        transform.give_back(busy.0, busy.1);
+        transform.give_back(fresh.0, fresh.1);
+        rack("r3");
+    }
+
+    #[test]
+    fn records_without_a_time_are_received_when_their_batch_says() {
+        let transform = with_hosts("host,rack\n");
+        let file = |batch: &mut RecordBatch| {
+            batch.stamp = StampKind::None;
+            batch.records[0].time_ms = 0;
+            batch.received_ms = 1_557_138_225_250;
+        };
+        let unstamped = document(&transform, file);
+        let expect = r#""received":"2019-05-06T10:23:45.250000000Z","received_source":"file""#;
+        assert!(unstamped.contains(expect), "{unstamped}");
+        assert!(unstamped.contains(r#""event_id":"c0ffee00-train-3-0-0-0""#), "{unstamped}");
+        let later = |batch: &mut RecordBatch| {
+            file(batch);
+            batch.received_ms += 1;
+        };
+        assert!(document(&transform, later).contains(r#""event_id":"c0ffee00-train-3-0-0-0""#));
+        let stamped = document(&transform, |batch| batch.received_ms = 5);
+        assert!(stamped.contains(r#""received":"2023-11-14T22:13:20.000000000Z""#), "{stamped}");
     }
 
     #[test]

@@ -46,7 +46,8 @@ pub struct Record<'a> {
     pub key: Option<&'a [u8]>,
     /// The headers; of two with one name the last counts.
     pub headers: &'a [(&'a str, &'a [u8])],
-    /// Record time in nanoseconds since the epoch.
+    /// Record time in nanoseconds since the epoch; where there is none, when the line counts as
+    /// received.
     pub received_ns: i64,
     /// Whose clock that is.
     pub received_source: ReceivedSource,
@@ -54,7 +55,7 @@ pub struct Record<'a> {
     pub envelope: Option<&'a Envelope>,
     /// The lineage of the source.
     pub lineage: &'a str,
-    /// Record time in milliseconds since the epoch as it stands in ids; -1 where there is none.
+    /// Record time in milliseconds since the epoch as it stands in ids; 0 where there is none.
     pub time_ms: i64,
 }
 
@@ -238,7 +239,9 @@ fn set_times(view: &mut View<'_>, record: &Record<'_>, skew_max_ns: i64) -> Time
         (None, None) => (record.received_ns, TimestampSource::Record),
     };
     view.parsed.time_ns = Some(time_ns);
-    if time_ns.abs_diff(record.received_ns) <= skew_max_ns.unsigned_abs() {
+    // Nothing stamps the records of a file, and an old file read again must open no day of today.
+    let is_unstamped = record.received_source == ReceivedSource::File;
+    if is_unstamped || time_ns.abs_diff(record.received_ns) <= skew_max_ns.unsigned_abs() {
         view.template_ns = time_ns;
     }
     source

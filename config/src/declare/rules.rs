@@ -83,7 +83,8 @@ pub(crate) static TIME: Section = Section {
             "skew_max",
             Kind::Duration { min: 0, max: 3650 * 86_400_000 },
             "A date in a template comes from the event's time while that is this close to the \
-             record's, else from the record's: a line that says 1970 opens no index.",
+             record's, else from the record's: a line that says 1970 opens no index. Lines of \
+             files and standard input, which nothing stamps, keep the event's time.",
         )
         .default("48h"),
     ],

@@ -15,7 +15,7 @@ names as if they were one; a name may stand in one of them only. `riverhog check
 problem with its place and its cure. Unknown keys are errors.
 
 - **Quantities** carry their unit: `\"64MiB\"` (`B`, `KiB`, `MiB`, `GiB`, `TiB`, `kB`, `MB`, `GB`,
-  `TB`), `\"10m\"` (`ms`, `s`, `m`, `h`, `d`; `\"1h30m\"` too), `\"10%\"`.
+  `TB`), `\"10m\"` (`ms`, `s`, `m`, `h`, `d`; `\"1h30m\"` too).
 - **The environment**: inside strings, `${NAME}`, `${NAME:-default}` and `${file:PATH}` are replaced
   after the file has been read; `$$` is a dollar sign. What came from there is shown in no message.
   A count or a boolean may be such a string too.

@@ -6,8 +6,8 @@ use crate::diagnostic::Place;
 use crate::document::{Entry, Text};
 use crate::reader::Reader;
 use crate::settings::{
-    Auth, BatchSettings, Compression, ElasticsearchSink, Exclusive, LocalSink,
-    ObjectSettings, Records, S3Credentials, S3Sink, Secret, Sink, SinkKind,
+    Auth, BatchSettings, Compression, ElasticsearchSink, Exclusive, LocalSink, ObjectSettings,
+    Records, S3Credentials, S3Sink, Secret, Sink, SinkKind,
 };
 
 /// A sink and the places others must agree with.

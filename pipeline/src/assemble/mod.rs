@@ -21,6 +21,7 @@ use crate::backoff::Jitter;
 use crate::delivery_rules::DeliveryRules;
 use crate::dispatch::Dispatch;
 use crate::driver::{self, Driver, Ended};
+use crate::hosts::HostSwap;
 use crate::memory::Memory;
 use crate::sink::archive::s3::S3SettingsError;
 use crate::sink::elasticsearch::http::HttpSetupError;
@@ -104,6 +105,7 @@ pub struct Surroundings {
 /// A pipeline whose sinks run and whose sources wait for [`Pipeline::run`].
 pub struct Pipeline {
     sources: Vec<SourceRun>,
+    hosts: HostSwap,
     stop: watch::Sender<bool>,
 }
 
@@ -119,6 +121,7 @@ struct SourceRun {
     health: Health,
     settings: driver::Settings,
     stop: watch::Receiver<bool>,
+    fingerprint: watch::Receiver<Arc<str>>,
 }
 
 impl Pipeline {
@@ -158,8 +161,16 @@ impl Pipeline {
             metrics.declare_dead_letters(&DEAD_LETTER_REASONS);
         }
         let dispatch = Dispatch { sinks: handles.into(), dead_letters, metrics: metrics.clone() };
-        let sources = source_runs(config, surroundings, &dispatch, &memory, cures);
-        Ok(Pipeline { sources, stop: stop.clone() })
+        let (fingerprint, _) = watch::channel(config.fingerprint.as_str().into());
+        let sources = source_runs(config, surroundings, &dispatch, &memory, (cures, &fingerprint));
+        let transforms = sources.iter().map(|source| Arc::clone(&source.transform)).collect();
+        let hosts = HostSwap::new(transforms, fingerprint);
+        Ok(Pipeline { sources, hosts, stop: stop.clone() })
+    }
+
+    /// Takes another host table to all sources while they run.
+    pub fn hosts(&self) -> HostSwap {
+        self.hosts.clone()
     }
 
     /// Reads until every source has ended or the pipeline is told to stop. When one source fails,
@@ -206,12 +217,11 @@ fn source_runs(
     surroundings: &Surroundings,
     dispatch: &Dispatch,
     memory: &Memory,
-    cures: mpsc::Receiver<Cured>,
+    (cures, fingerprint): (mpsc::Receiver<Cured>, &watch::Sender<Arc<str>>),
 ) -> Vec<SourceRun> {
     let count = config.sources.len();
     let kafka_sources = config.sources.iter().filter(|it| it.kafka().is_some()).count() as u64;
     let settings = driver::Settings {
-        fingerprint: config.fingerprint.as_str().into(),
         commit_interval: surroundings.commit_interval,
         revoke_wait: REVOKE_WAIT,
         stop_deadline: surroundings.stop_deadline,
@@ -238,6 +248,7 @@ fn source_runs(
         },
         settings: settings.clone(),
         stop: surroundings.stop.subscribe(),
+        fingerprint: fingerprint.subscribe(),
         source: source.clone(),
     };
     with_cures.map(run).collect()
@@ -277,6 +288,7 @@ impl SourceRun {
             dispatch: self.dispatch,
             cured: self.cured,
             stop: self.stop,
+            fingerprint: self.fingerprint,
             memory: self.memory,
             metrics: self.metrics,
             health: self.health,

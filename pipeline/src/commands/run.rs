@@ -4,6 +4,7 @@
 //! way nothing unsettled was committed. Next stop: [`crate::assemble`].
 
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
@@ -14,6 +15,7 @@ use super::signals::Signals;
 use super::{CommandError, ConfigArg, Console, Exit, load, runtime};
 use crate::assemble::{AssembleError, Pipeline, Surroundings};
 use crate::driver::Ended;
+use crate::hosts;
 use crate::telemetry::health::Health;
 use crate::telemetry::http::Server;
 use crate::telemetry::log::{self, LogFormat};
@@ -47,10 +49,10 @@ pub(super) struct RunArgs {
 }
 
 pub(super) fn run(args: &RunArgs, console: Console) -> Result<Exit, CommandError> {
-    let config = load(&args.config.path, console)?;
+    let config = Arc::new(load(&args.config.path, console)?);
     let _log = log::init(LogFormat::Auto, console.log_color())
         .map_err(|error| CommandError::wrong(error.to_string()))?;
-    let deadline = args.stop_deadline.unwrap_or(Duration::from_millis(config.stop_deadline_ms));
+    let deadline = deadline(args.stop_deadline, &config);
     let runtime = runtime()?;
     let exit = runtime.block_on(carry(&config, &args.config.path, deadline));
     // A source's thread or a blocking call must not hold up the end.
@@ -58,7 +60,16 @@ pub(super) fn run(args: &RunArgs, console: Console) -> Result<Exit, CommandError
     exit
 }
 
-async fn carry(config: &Config, path: &Path, deadline: Duration) -> Result<Exit, CommandError> {
+/// The flag's, else the configuration's.
+fn deadline(given: Option<Duration>, config: &Config) -> Duration {
+    given.unwrap_or(Duration::from_millis(config.stop_deadline_ms))
+}
+
+async fn carry(
+    config: &Arc<Config>,
+    path: &Path,
+    deadline: Duration,
+) -> Result<Exit, CommandError> {
     let mut signals = Signals::take()?;
     let (metrics, health) = (Metrics::new(), Health::new());
     let server = Server::start(config.http.listen, metrics.clone(), health.clone()).await;
@@ -69,13 +80,15 @@ async fn carry(config: &Config, path: &Path, deadline: Duration) -> Result<Exit,
     announce(config, path, &server);
     let (stop, _) = watch::channel(false);
     let surroundings = Surroundings {
-        metrics,
+        metrics: metrics.clone(),
         health: health.clone(),
         stop: stop.clone(),
         stop_deadline: deadline,
         commit_interval: COMMIT_INTERVAL,
     };
     let pipeline = Pipeline::assemble(config, &surroundings).await?;
+    let following = hosts::follow(Arc::clone(config), pipeline.hosts(), metrics);
+    let following = tokio::spawn(following);
     let mut running = std::pin::pin!(pipeline.run());
     let ended = tokio::select! {
         ended = &mut running => ended,
@@ -96,6 +109,7 @@ async fn carry(config: &Config, path: &Path, deadline: Duration) -> Result<Exit,
             }
         }
     };
+    following.abort();
     let exit = tell_end(ended, &health);
     server.stop().await;
     exit
@@ -181,6 +195,19 @@ pub(super) fn duration(text: &str) -> Result<Duration, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_flag_comes_before_the_configuration() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.toml");
+        let text = "stop_deadline = '90s'\n[sources.a]\ntype = 'stdin'\n[sinks.a]\n\
+                    type = 'local'\npath = 'a'\n[[route]]\nsinks = ['a']\n";
+        std::fs::write(&path, text).unwrap();
+        let config = riverhog_config::load(&path, &riverhog_config::ProcessEnv).unwrap();
+        assert_eq!(deadline(None, &config), Duration::from_secs(90));
+        let flag = Some(Duration::from_secs(3));
+        assert_eq!(deadline(flag, &config), Duration::from_secs(3));
+    }
 
     #[test]
     fn a_duration_has_a_unit() {

@@ -1,5 +1,6 @@
 //! Sources `file` and `stdin`: each line is a record; topic = file name (or `stdin`), partition 0,
-//! offset = byte position, no record time and no commit.
+//! offset = byte position, no record time and no commit. Its lines count as received when the file
+//! was last changed, or when reading standard input began.
 //!
 //! A thread reads blocks, a task cuts them into lines and takes the driver's commands. The
 //! identity of a file is its absolute path, its inode and its first line (256 bytes of it): the
@@ -11,7 +12,7 @@
 //! without an end does not eat memory: it is delivered in pieces of [`PIECE_MAX`] bytes, each with
 //! its own offset. Next stop: [`crate::unwrap`], by way of [`crate::driver`].
 
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io::{self, Read, Seek, SeekFrom};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
@@ -26,6 +27,7 @@ use super::{
     Assigned, CommitOutcome, Epochs, Partition, RecordBatch, RecordEntry, SourceCommand,
     SourceEvent, SourceLink, StampKind,
 };
+use crate::clock;
 use crate::memory::Memory;
 
 /// Longest line delivered as one record, bytes.
@@ -59,8 +61,9 @@ pub fn spawn(settings: &FileSettings, memory: Memory) -> Result<SourceLink, Sour
     let batch_bytes = settings.batch_bytes.clamp(1, PIECE_MAX);
     let setting = settings.lineage.as_deref();
     let Some(path) = &settings.path else {
-        let identity = format!("stdin {} {}", std::process::id(), crate::clock::now_ms());
-        let input = Input { read: Box::new(io::stdin()), seek: None, length: -1 };
+        let received_ms = clock::now_ms();
+        let identity = format!("stdin {} {received_ms}", std::process::id());
+        let input = Input { read: Box::new(io::stdin()), seek: None, length: -1, received_ms };
         return link(input, identity.as_bytes(), "stdin", setting, batch_bytes, memory);
     };
     let refused = |source| SourceError::Open { path: path.clone(), source };
@@ -70,8 +73,17 @@ pub fn spawn(settings: &FileSettings, memory: Memory) -> Result<SourceLink, Sour
     let name = path.file_name().map_or("file".into(), |name| name.to_string_lossy());
     let seek = file.try_clone().ok().filter(|_| metadata.is_file());
     let length = if metadata.is_file() { metadata.len() as i64 } else { -1 };
-    let input = Input { read: Box::new(file), seek, length };
+    let input = Input { read: Box::new(file), seek, length, received_ms: changed_ms(&metadata) };
     link(input, &identity, &name, setting, batch_bytes, memory)
+}
+
+/// When the file was last changed; a pipe or a device is being written now.
+fn changed_ms(metadata: &Metadata) -> i64 {
+    if metadata.is_file() {
+        metadata.mtime().saturating_mul(1000).saturating_add(metadata.mtime_nsec() / 1_000_000)
+    } else {
+        clock::now_ms()
+    }
 }
 
 /// Absolute path, device and inode, first line.
@@ -99,6 +111,7 @@ struct Input {
     seek: Option<File>,
     /// -1 when unknown.
     length: i64,
+    received_ms: i64,
 }
 
 fn link(
@@ -118,6 +131,7 @@ fn link(
     let epochs = Arc::new(Epochs::default());
     let (blocks, read) = mpsc::channel(1);
     let (end_offset, seekable) = (input.length, input.seek.is_some());
+    let received_ms = input.received_ms;
     let order = Arc::new(Mutex::new(None));
     let ordered = Arc::clone(&order);
     let thread = thread::Builder::new()
@@ -132,6 +146,7 @@ fn link(
         order: seekable.then_some(order),
         thread: thread.thread().clone(),
         end_offset,
+        received_ms,
         batch_bytes,
         memory,
         events,
@@ -191,6 +206,7 @@ struct FileSource {
     order: Option<Order>,
     thread: thread::Thread,
     end_offset: i64,
+    received_ms: i64,
     batch_bytes: usize,
     memory: Memory,
     events: mpsc::Sender<SourceEvent>,
@@ -298,6 +314,7 @@ impl FileSource {
             records: cut.records,
             headers: Vec::new(),
             stamp: StampKind::None,
+            received_ms: self.received_ms,
             next_offset: cut.next as i64,
             end_offset: if self.end_offset < 0 { -1 } else { self.end_offset.max(cut.next as i64) },
             permit,
@@ -413,6 +430,7 @@ impl Cutter {
 #[cfg(test)]
 mod tests {
     use std::io::Write as _;
+    use std::time::{Duration, UNIX_EPOCH};
 
     use super::*;
     use proptest::prelude::*;
@@ -485,6 +503,29 @@ mod tests {
                 lines(&input, block, limit).into_iter().map(|(_, line)| line).collect();
             prop_assert_eq!(cut, expect);
         }
+    }
+
+    #[tokio::test]
+    async fn a_changed_time_is_another_receipt_and_no_other_identity() {
+        let mut file = tempfile::NamedTempFile::new().expect("a temporary file");
+        writeln!(file, "line").expect("written");
+        let settings =
+            FileSettings { path: Some(file.path().to_owned()), lineage: None, batch_bytes: 1000 };
+        let mut lineages = Vec::new();
+        for seconds in [1_000_000_000, 1_700_000_000] {
+            let changed = UNIX_EPOCH + Duration::from_secs(seconds) + Duration::from_millis(250);
+            file.as_file().set_modified(changed).expect("set");
+            let mut link = spawn(&settings, Memory::new(0)).expect("opened");
+            let batch = loop {
+                if let SourceEvent::Records(batch) = link.events.recv().await.expect("open") {
+                    break batch;
+                }
+            };
+            assert_eq!(batch.received_ms, seconds as i64 * 1000 + 250);
+            assert_eq!((batch.stamp, batch.records[0].time_ms), (StampKind::None, 0));
+            lineages.push(link.lineage);
+        }
+        assert_eq!(lineages[0], lineages[1]);
     }
 
     #[tokio::test]

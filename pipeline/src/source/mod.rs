@@ -93,6 +93,9 @@ pub struct RecordBatch {
     pub headers: Vec<HeaderEntry>,
     /// Which clock stamped them.
     pub stamp: StampKind,
+    /// When records without a time ([`StampKind::None`]) count as received, milliseconds since the
+    /// epoch; 0 where they have one. Never part of an event id.
+    pub received_ms: i64,
     /// The offset to read after this batch.
     pub next_offset: i64,
     /// The partition's end (high watermark) as known when the batch was taken; -1 when unknown.

@@ -276,6 +276,7 @@ impl ArchiveMetrics {
 #[derive(Debug)]
 struct ProcessMetrics {
     commits: Counter<u64>,
+    hosts_reloads: Counter<u64>,
     memory_bytes: Gauge<u64>,
     memory_limit_bytes: Gauge<u64>,
     generations: Gauge<u64>,
@@ -290,6 +291,11 @@ impl ProcessMetrics {
                 meter,
                 "riverhog_commits_total",
                 "Commits of a partition's offset, by outcome.",
+            ),
+            hosts_reloads: counter(
+                meter,
+                "riverhog_hosts_reloads_total",
+                "Times a changed table of hosts was read again, by outcome: done, failed.",
             ),
             memory_bytes: gauge(
                 meter,
@@ -430,6 +436,7 @@ mod tests {
         metrics.partition_commit_age("logs", 3, 0.5);
         metrics.partition_held("logs", 3, "memory");
         metrics.commits("done", 4);
+        metrics.hosts_reloads("failed", 1);
         metrics.memory("batches", 1 << 20);
         metrics.memory_limit(1 << 28);
         metrics.generations(2);
@@ -455,6 +462,7 @@ mod tests {
             "riverhog_commits_total",
             "riverhog_dead_letter_lines_total",
             "riverhog_generations",
+            "riverhog_hosts_reloads_total",
             "riverhog_lag_lines",
             "riverhog_lag_seconds",
             "riverhog_memory_bytes",

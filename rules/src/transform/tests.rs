@@ -227,6 +227,31 @@ fn a_far_time_opens_no_day_of_its_own() {
 }
 
 #[test]
+fn lines_of_a_file_keep_their_day_however_old() {
+    let file = |_: &mut Plan, record: &mut Record<'_>| {
+        record.received_source = ReceivedSource::File;
+        record.time_ms = 0;
+    };
+    let line = "2019-05-06 10:23:45,123 INFO a: b";
+    let expect = "ms-swift-train-logs-2019.05.06 train-logs|sft-qwen-7b/2019-05-06/worker/ \
+        received=\"2026-03-12T02:23:46.004000000Z\" event_id=\"5f0a91c2-train-logs-3-18422-0-0\"";
+    check_with(file, line, "received event_id", expect);
+    let expect = "ms-swift-train-logs-2026.03.12 train-logs|sft-qwen-7b/2026-03-12/worker/ \
+        timestamp_source=\"record\"";
+    check_with(file, "Traceback", "timestamp_source", expect);
+    let time_ns = Some(1_557_138_225_000_000_000);
+    let fields = Vec::new();
+    let envelope =
+        Envelope { message: String::new(), host: None, time_ns, fields, kind: "filebeat" };
+    let received_source = ReceivedSource::File;
+    let record = Record { received_source, envelope: Some(&envelope), ..record() };
+    let (out, _) = run(plan(), &[(record, b"Traceback")]);
+    let expect = "ms-swift-train-logs-2019.05.06 train-logs|sft-qwen-7b/2019-05-06/worker/ \
+        timestamp_source=\"envelope\"";
+    assert_eq!(shown(&out, &out.events[0], &["timestamp_source"]), expect);
+}
+
+#[test]
 fn levels_are_normalised_or_kept_as_a_field() {
     let pattern = "^%{NOTSPACE:level} %{GREEDYDATA:content}";
     check(pattern, "WARNING x", "level fields", r#"level="warn" fields=null"#);

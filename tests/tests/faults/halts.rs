@@ -87,7 +87,7 @@ impl Halt {
             self.listed(riverhog).await? && self.shown(riverhog).await?,
             "it is halted no more"
         );
-        place.check_watermark(produced, is_owed)?;
+        place.watermark_stays(produced, is_owed).await?;
         ensure!(lines(riverhog, self.sink, "given_up").await? > 0, "nothing was given up");
         no_letters(place, riverhog).await
     }

@@ -14,10 +14,13 @@ use serde_json::{Value, json};
 use std::time::Duration;
 use tempfile::TempDir;
 use tokio::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
+use tokio::time::Instant;
 
 pub(crate) const PARTITIONS: i32 = 4;
 /// What is waited for takes seconds; a loaded machine may need much longer.
 pub(crate) const DEADLINE: Duration = Duration::from_mins(2);
+/// In this time several commits are made, one a second.
+const SOME_COMMITS: Duration = Duration::from_millis(2_500);
 /// The routes of the guide: warnings of one project are searched, everything is archived.
 pub(crate) const ROUTES: &str = r#"
 [[route]]
@@ -210,8 +213,22 @@ secret_key = "{s3_secret}"
         eventually(DEADLINE, "everything is settled and committed", all).await;
     }
 
-    /// No commit has passed the first line that is owed.
-    pub(crate) fn check_watermark(
+    /// No commit passes the first line that is owed, for as long as several commits take.
+    pub(crate) async fn watermark_stays(
+        &self,
+        records: &[CorpusRecord],
+        is_owed: impl Fn(&Expect) -> bool,
+    ) -> Result<()> {
+        let since = Instant::now();
+        let passed = eventually(DEADLINE, "some commits", || async {
+            let passed = self.check_watermark(records, &is_owed).err();
+            ensure!(passed.is_some() || since.elapsed() >= SOME_COMMITS, "they were made before");
+            anyhow::Ok(passed)
+        });
+        passed.await.map_or(Ok(()), Err)
+    }
+
+    fn check_watermark(
         &self,
         records: &[CorpusRecord],
         is_owed: impl Fn(&Expect) -> bool,

@@ -75,11 +75,12 @@ impl Bed {
         Ok(self)
     }
 
-    /// Objects of two seconds, so that chains have many, and members that are given up after three.
-    pub(crate) fn with_short_times(self) -> Result<Self> {
+    /// Objects of two seconds, so that chains have many, or of 1 KiB, so that busy chains are ahead
+    /// of what can be committed; and members that are given up after three seconds.
+    pub(crate) fn with_small_objects(self) -> Result<Self> {
         let properties = "properties = { \"session.timeout.ms\" = \"3000\", \
                           \"heartbeat.interval.ms\" = \"500\" }";
-        self.with("age = \"10m\"", "age = \"2s\"")?
+        self.with("size = \"16MiB\", age = \"10m\"", "size = \"1KiB\", age = \"2s\"")?
             .with("# properties = { \"security.protocol\"", &format!("{properties} # {{"))
     }
 

@@ -15,13 +15,13 @@ use crate::feed::Feed;
 use crate::lines::Lines;
 use crate::stores::Reader;
 
-const CORPUS: Corpus = Corpus { seed: 9, lines: 24_000, partitions: 4 };
+const CORPUS: Corpus = Corpus { seed: 9, lines: 60_000, partitions: 4 };
 /// Another seed, other moments; `RIVERHOG_TEST_SEED` names one for a run by hand.
 const SEED: u64 = 9;
 const KILLS: usize = 10;
 /// Before the first start; the rest comes while it runs, for longer than ten rounds should take.
 const FIRST_RECORDS: usize = 3_000;
-const RECORDS_PER_BURST: usize = 60;
+const RECORDS_PER_BURST: usize = 150;
 const SETTLE_DEADLINE: Duration = Duration::from_secs(40);
 const STOP_DEADLINE: Duration = Duration::from_secs(30);
 
@@ -40,7 +40,7 @@ async fn ten_kills_lose_nothing_and_repeat_nothing() -> Result<()> {
         return Ok(());
     };
     let _alone = riverhog_tests::alone().await;
-    let bed = Bed::new(&services, "kills", CORPUS).await?.with_short_times()?;
+    let bed = Bed::new(&services, "kills", CORPUS).await?.with_small_objects()?;
     let mut lines = Lines::new(&bed.topic, CORPUS, Vec::new());
     let records = lines.take_records();
     let feed = Feed::start(&bed.broker, &bed.topic, records, FIRST_RECORDS, RECORDS_PER_BURST);
@@ -100,7 +100,8 @@ impl Progress {
     fn says_something(&self) -> Result<()> {
         let rises = self.committed.windows(2).filter(|pair| pair[0] < pair[1]).count();
         ensure!(self.committed.is_sorted(), "a commit went back: {self:?}");
-        let often = |ahead: &[usize]| ahead.iter().filter(|lines| **lines > 10).count() >= KILLS / 3;
+        let often =
+            |ahead: &[usize]| ahead.iter().filter(|lines| **lines > 10).count() >= KILLS / 3;
         let open = often(&self.ahead_in_search) && often(&self.ahead_in_archive);
         ensure!(rises >= KILLS / 3 && open, "too little happened: {self:?}");
         eprintln!("{self:?}");
@@ -163,7 +164,7 @@ fn moments(seed: u64) -> [Moment; KILLS] {
             Moment::AfterStart(Duration::from_millis(below(3_000)))
         } else {
             // Two seconds are the age of objects: before, at and after the first are stored.
-            Moment::AfterReady(Duration::from_millis(below(4_000)))
+            Moment::AfterReady(Duration::from_millis(below(5_000)))
         }
     })
 }

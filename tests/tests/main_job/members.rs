@@ -65,13 +65,22 @@ async fn one_frozen_until_it_is_given_up_repeats_nothing() -> Result<()> {
     first.signal("CONT")?;
     group.has_members(2).await;
     all_read_more(&[&first, &second]).await?;
+    for i in [&first, &second] {
+        let m = i.metrics().await?;
+        for n in ["riverhog_archive_conflicts_total", "riverhog_sink_lines_total", "riverhog_rebalances_total"] {
+            for o in ["", "known", "done", "lost", "revoked", "assigned"] {
+                let l: Vec<(&str, &str)> = if o.is_empty() { vec![] } else if n.contains("rebal") { vec![("kind", o)] } else { vec![("outcome", o), ("sink", "archive")] };
+                eprintln!("{n} {o} {}", m.sum(n, &l));
+            }
+        }
+    }
     group.ends_with_each_line_once(vec![first, second]).await
 }
 
 impl Group {
     async fn new(services: &Services, seed: u64) -> Result<Self> {
         let corpus = Corpus { seed, lines: 20_000, partitions: 4 };
-        let bed = Bed::new(services, "members", corpus).await?.with_short_times()?;
+        let bed = Bed::new(services, "members", corpus).await?.with_small_objects()?;
         let mut lines = Lines::new(&bed.topic, corpus, Vec::new());
         let records = lines.take_records();
         let (broker, topic) = (&bed.broker, &bed.topic);

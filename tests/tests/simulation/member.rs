@@ -136,7 +136,6 @@ impl Parts {
             self.archive(context(VAULT, "vault"), VAULT, 2500),
         ];
         let settings = Settings {
-            fingerprint: Arc::clone(&self.variant.fingerprint),
             commit_interval: Duration::from_millis(60),
             revoke_wait: Duration::from_millis(80),
             stop_deadline: Duration::from_secs(4),
@@ -152,6 +151,7 @@ impl Parts {
             },
             cured: cures,
             stop,
+            fingerprint: watch::channel(Arc::clone(&self.variant.fingerprint)).1,
             memory,
             metrics: metrics(),
             health: Health::new(),
@@ -430,6 +430,7 @@ impl SimSource {
                     records: Vec::new(),
                     headers: Vec::<HeaderEntry>::new(),
                     stamp: StampKind::CreateTime,
+                    received_ms: 0,
                     next_offset: reading.position,
                     end_offset: log.next_offset,
                     permit,

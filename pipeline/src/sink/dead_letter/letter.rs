@@ -162,6 +162,7 @@ mod tests {
             records: vec![record],
             headers: vec![HeaderEntry { name: (6, 10), value: (10, 15) }],
             stamp: StampKind::CreateTime,
+            received_ms: 0,
             next_offset: 42,
             end_offset: 42,
             permit: MemoryPermit::none(),

@@ -182,6 +182,7 @@ impl Filled {
             records,
             headers,
             stamp,
+            received_ms: 0,
             next_offset,
             end_offset,
             permit,

@@ -200,6 +200,11 @@ impl Metrics {
         add(&self.inner.process.commits, partitions, [("outcome", outcome)]);
     }
 
+    /// Times the host table was read again because it had changed: `done` or `failed`.
+    pub fn hosts_reloads(&self, outcome: &'static str, times: u64) {
+        add(&self.inner.process.hosts_reloads, times, [("outcome", outcome)]);
+    }
+
     /// Bytes held by a part of the process, as counted against `memory`.
     pub fn memory(&self, part: &'static str, bytes: u64) {
         self.inner.process.memory_bytes.record(bytes, &labels([("part", part)]));

@@ -1,0 +1,234 @@
+//! The host table while `run` runs: looked at every few seconds, read again when it has changed,
+//! handed to the workers between batches.
+//!
+//! Invariant: a table that cannot be used leaves the one before in place, and a table and its
+//! fingerprint change together: a driver that sees the fingerprint finds the table offered. Next
+//! stop: [`crate::driver`], which swaps the tables and says so in its commits.
+
+use std::io;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use riverhog_config::{Config, Report};
+use riverhog_rules::hosts::HostTable;
+use tokio::sync::watch;
+use tokio::time::MissedTickBehavior;
+
+use crate::telemetry::metrics::Metrics;
+use crate::transform::PlanTransform;
+
+/// Between two looks at the file.
+const LOOK_INTERVAL: Duration = Duration::from_secs(5);
+
+/// Takes a table to the workers and drivers of a pipeline.
+#[derive(Clone)]
+pub struct HostSwap {
+    transforms: Vec<Arc<PlanTransform>>,
+    fingerprint: watch::Sender<Arc<str>>,
+}
+
+impl HostSwap {
+    /// `fingerprint` is what the drivers of these transforms follow.
+    pub fn new(
+        transforms: Vec<Arc<PlanTransform>>,
+        fingerprint: watch::Sender<Arc<str>>,
+    ) -> HostSwap {
+        HostSwap { transforms, fingerprint }
+    }
+
+    /// Offers a table, with the fingerprint it makes.
+    pub fn offer(&self, table: &Arc<HostTable>, fingerprint: &str) {
+        self.fingerprint.send_modify(|current| {
+            for transform in &self.transforms {
+                transform.offer_hosts(Arc::clone(table));
+            }
+            *current = Arc::from(fingerprint);
+        });
+    }
+}
+
+/// Follows the file of the host table for as long as it is polled; ends at once where there is
+/// none.
+pub async fn follow(config: Arc<Config>, swap: HostSwap, metrics: Metrics) {
+    let mut follower = Follower::new(config, swap, metrics);
+    let mut ticks = tokio::time::interval(LOOK_INTERVAL);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    while let Some(path) = follower.config.hosts_file.clone() {
+        ticks.tick().await;
+        follower.look(&path).await;
+    }
+}
+
+/// What tells one state of a file from another: when it was changed, how long it is, and when its
+/// permissions were set.
+type Stamp = ((i64, i64), u64, (i64, i64));
+
+/// The file at the last look.
+#[derive(PartialEq)]
+enum Seen {
+    Never,
+    Missing,
+    At(Stamp),
+}
+
+struct Follower {
+    config: Arc<Config>,
+    swap: HostSwap,
+    metrics: Metrics,
+    seen: Seen,
+}
+
+impl Follower {
+    fn new(config: Arc<Config>, swap: HostSwap, metrics: Metrics) -> Follower {
+        metrics.hosts_reloads("done", 0);
+        metrics.hosts_reloads("failed", 0);
+        Follower { config, swap, metrics, seen: Seen::Never }
+    }
+
+    /// One look. The first reads the table too: it may have changed since the start.
+    async fn look(&mut self, path: &Path) {
+        let seen = stamp(path).await.map_or(Seen::Missing, Seen::At);
+        if seen == self.seen {
+            return;
+        }
+        self.seen = seen;
+        let config = Arc::clone(&self.config);
+        let reading = tokio::task::spawn_blocking(move || config.reload_hosts());
+        match reading.await {
+            Ok(Ok(Some((table, fingerprint)))) => self.use_table(path, &table, &fingerprint),
+            Ok(Ok(None)) => {}
+            Ok(Err(report)) => self.refuse(path, &in_a_line(&report)),
+            Err(failure) => self.refuse(path, &failure.to_string()),
+        }
+    }
+
+    fn use_table(&self, path: &Path, table: &Arc<HostTable>, fingerprint: &str) {
+        if **self.swap.fingerprint.borrow() == *fingerprint {
+            return;
+        }
+        self.swap.offer(table, fingerprint);
+        self.metrics.hosts_reloads("done", 1);
+        let hosts = table.len();
+        tracing::info!(table = %path.display(), hosts, fingerprint, "the host table was read again");
+    }
+
+    fn refuse(&self, path: &Path, reason: &str) {
+        self.metrics.hosts_reloads("failed", 1);
+        tracing::warn!(
+            table = %path.display(), reason,
+            "the host table cannot be used; the one before stays"
+        );
+    }
+}
+
+async fn stamp(path: &Path) -> io::Result<Stamp> {
+    let metadata = tokio::fs::metadata(path).await?;
+    let changed = (metadata.mtime(), metadata.mtime_nsec());
+    Ok((changed, metadata.len(), (metadata.ctime(), metadata.ctime_nsec())))
+}
+
+/// A log line has no room for snippets; the messages name the line.
+fn in_a_line(report: &Report) -> String {
+    let problems = report.diagnostics.iter();
+    let texts: Vec<String> = problems.map(|it| format!("{} ({})", it.message, it.help)).collect();
+    texts.join("; ")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::PathBuf;
+
+    use riverhog_config::{EnvelopeKind, ProcessEnv};
+
+    use super::*;
+    use crate::transform::BatchTransform as _;
+
+    const CONFIG: &str = "[sources.pipe]\ntype = 'stdin'\n[sinks.a]\ntype = 'local'\npath = 'a'\n\
+        [[route]]\nsinks = ['a']\n[hosts]\nfrom = ['key']\ntable = 'hosts.csv'\n";
+
+    struct Bed {
+        _folder: tempfile::TempDir,
+        table: PathBuf,
+        follower: Follower,
+        fingerprint: watch::Receiver<Arc<str>>,
+    }
+
+    impl Bed {
+        /// With a table of one host.
+        fn new() -> Bed {
+            let folder = tempfile::tempdir().unwrap();
+            let (file, table) = (folder.path().join("a.toml"), folder.path().join("hosts.csv"));
+            fs::write(&file, CONFIG).unwrap();
+            fs::write(&table, "host,rack\na,1\n").unwrap();
+            let config = Arc::new(riverhog_config::load(&file, &ProcessEnv).unwrap());
+            let metrics = Metrics::new();
+            let (sender, fingerprint) = watch::channel(config.fingerprint.as_str().into());
+            let transform = Arc::new(PlanTransform::new(
+                Arc::clone(&config.plan),
+                EnvelopeKind::None,
+                1 << 20,
+                metrics.clone(),
+            ));
+            let swap = HostSwap::new(vec![transform], sender);
+            let follower = Follower::new(config, swap, metrics);
+            Bed { _folder: folder, table, follower, fingerprint }
+        }
+
+        /// Writes the table, looks, and swaps as a driver does: is there another fingerprint, and
+        /// how many reloads were done and failed?
+        async fn check(&mut self, table: Option<&str>, expect: (bool, u32, u32)) {
+            match table {
+                Some(text) => fs::write(&self.table, text).unwrap(),
+                None => fs::remove_file(&self.table).unwrap(),
+            }
+            // Twice: what has not changed is not read again.
+            for _ in 0..2 {
+                self.follower.look(&self.table.clone()).await;
+            }
+            let changed = self.fingerprint.has_changed().unwrap();
+            self.fingerprint.mark_unchanged();
+            self.follower.swap.transforms[0].swap_tables();
+            let page = self.follower.metrics.render();
+            let (wanted, done, failed) = expect;
+            for (outcome, count) in [("done", done), ("failed", failed)] {
+                let line = format!("riverhog_hosts_reloads_total{{outcome=\"{outcome}\"}} {count}");
+                assert!(page.lines().any(|it| it == line), "{table:?}: no {line} in\n{page}");
+            }
+            assert_eq!(changed, wanted, "{table:?}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_changed_table_is_offered_with_its_fingerprint() {
+        let mut bed = Bed::new();
+        let first = Arc::clone(&bed.fingerprint.borrow());
+        // As it was loaded: read, and nothing is new.
+        bed.check(Some("host,rack\na,1\n"), (false, 0, 0)).await;
+        bed.check(Some("host,rack\na,1\nb,2\n"), (true, 1, 0)).await;
+        assert_ne!(*bed.fingerprint.borrow(), first);
+        bed.check(Some("host,rack\na,1\n"), (true, 2, 0)).await;
+        assert_eq!(*bed.fingerprint.borrow(), first);
+    }
+
+    #[tokio::test]
+    async fn a_table_that_cannot_be_used_leaves_the_one_before() {
+        let mut bed = Bed::new();
+        bed.check(Some("host,rack\na,1\nb,2\n"), (true, 1, 0)).await;
+        bed.check(Some("host,rack\na,1\na,2\n"), (false, 1, 1)).await;
+        bed.check(Some("host,row\na,1\n"), (false, 1, 2)).await;
+        bed.check(None, (false, 1, 3)).await;
+        bed.check(Some("host,rack\na,1\nb,2\n"), (false, 1, 3)).await;
+        bed.check(Some("host,rack\nc,3\n"), (true, 2, 3)).await;
+    }
+
+    #[test]
+    fn the_log_names_line_and_cure() {
+        let bed = Bed::new();
+        fs::write(&bed.table, "host,rack\na,1\na,2\n").unwrap();
+        let reason = in_a_line(&bed.follower.config.reload_hosts().unwrap_err());
+        assert!(reason.contains("hosts.csv`, line 3: ") && !reason.contains('\n'), "{reason}");
+    }
+}
