@@ -7,6 +7,7 @@
 //! [`crate::dispatch`].
 
 use std::any::Any;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use riverhog_parsers::envelope::EnvelopeKind;
@@ -79,6 +80,8 @@ pub struct PlanTransform {
     /// Idle workers' scratch space, with the version of the table each has; as many as ever worked
     /// at once.
     idle: Mutex<Vec<(u64, Transformer)>>,
+    /// Bytes of documents for eight bytes of records, as of the last batch.
+    growth_eighths: AtomicUsize,
 }
 
 /// The host table.
@@ -100,7 +103,8 @@ impl PlanTransform {
     ) -> PlanTransform {
         let hosts = Hosts { version: 0, current: plan.hosts.table.clone(), offered: None };
         let (hosts, idle) = (Mutex::new(hosts), Mutex::new(Vec::new()));
-        PlanTransform { plan, envelope, line_bytes_max, metrics, hosts, idle }
+        let growth_eighths = AtomicUsize::new(32);
+        PlanTransform { plan, envelope, line_bytes_max, metrics, hosts, idle, growth_eighths }
     }
 
     /// Offers another host table, with the columns of the one before; see
@@ -111,6 +115,17 @@ impl PlanTransform {
 
     fn hosts(&self) -> MutexGuard<'_, Hosts> {
         self.hosts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A buffer of the size that batches have had: growing by doubling copies everything again.
+    fn buffer(&self, batch: &RecordBatch) -> EventBuffer {
+        let mut buffer = EventBuffer::default();
+        let factor = self.growth_eighths.load(Ordering::Relaxed);
+        let bytes = batch.bytes.len() / 8 * factor + 4096;
+        buffer.bytes.reserve(bytes.min(PART_BYTES + PART_BYTES / 8));
+        buffer.events.reserve(batch.records.len());
+        buffer.targets.reserve(batch.records.len());
+        buffer
     }
 
     fn take(&self) -> (u64, Transformer) {
@@ -182,7 +197,7 @@ impl BatchTransform for PlanTransform {
         let (hosts_version, transformer) = self.take();
         let mut work = Work {
             transformer,
-            events: EventBuffer::default(),
+            events: self.buffer(batch),
             counts: Counts::default(),
             from_line: from.line,
         };
@@ -204,6 +219,8 @@ impl BatchTransform for PlanTransform {
         self.count(&batch.partition.topic, &work.counts);
         self.count_parsed(&work.transformer.take_counters());
         self.give_back(hosts_version, work.transformer);
+        let factor = work.events.bytes.len() * 8 / batch.bytes.len().max(1) + 1;
+        self.growth_eighths.store(factor, Ordering::Relaxed);
         Transformed { events: work.events, open_from: None, rest }
     }
 

@@ -27,6 +27,7 @@ use crate::plan::{Plan, UnparsedPolicy};
 use bind::Bound;
 use destination::DestinationCache;
 use encode::{Document, EncodeScratch, TimestampSource};
+use encoded::EncodedRecord;
 use line::LineState;
 use parse::{ParseScratch, parse};
 use record::RecordState;
@@ -96,12 +97,32 @@ pub struct Line<'a> {
 pub struct Transformer {
     plan: Arc<Plan>,
     bound: Bound,
-    record: RecordState,
+    /// What the records of late have said, by a hash of it: lines of several hosts alternate in
+    /// one partition.
+    contexts: Vec<Context>,
+    /// The context of the record begun last.
+    current: usize,
+    encoded: EncodedRecord,
+    generations: u64,
     parse: ParseScratch,
     line: LineState,
-    destinations: DestinationCache,
     encode: EncodeScratch,
     counters: Counters,
+}
+
+/// Contexts remembered; a power of two.
+const CONTEXTS: usize = 64;
+
+/// What a record says, and where its lines went last.
+struct Context {
+    record: RecordState,
+    destinations: DestinationCache,
+}
+
+impl Context {
+    fn new(bound: &Bound, plan: &Plan) -> Context {
+        Context { record: RecordState::new(bound), destinations: DestinationCache::new(plan) }
+    }
 }
 
 /// The lines that make an event.
@@ -116,10 +137,12 @@ impl Transformer {
     pub fn new(plan: Arc<Plan>) -> Transformer {
         let bound = Bound::new(&plan);
         let mut transformer = Transformer {
-            record: RecordState::new(&bound),
+            contexts: (0..CONTEXTS).map(|_| Context::new(&bound, &plan)).collect(),
+            current: 0,
+            encoded: EncodedRecord::default(),
+            generations: 0,
             parse: ParseScratch::new(&plan),
             line: LineState::new(&bound),
-            destinations: DestinationCache::new(&plan),
             encode: EncodeScratch::default(),
             counters: Counters::new(plan.parse.len()),
             bound,
@@ -133,8 +156,12 @@ impl Transformer {
     /// Takes another host table.
     pub fn set_hosts(&mut self, table: Option<Arc<HostTable>>) {
         self.line.set_table(&self.bound, table.clone());
-        self.record.host.set_table(&self.bound, table);
-        self.record.resolve(&self.bound, &self.plan.labels);
+        for context in &mut self.contexts {
+            context.record.host.set_table(&self.bound, table.clone());
+            context.record.resolve(&self.bound, &self.plan.labels);
+            self.generations += 1;
+            context.record.generation = self.generations;
+        }
     }
 
     /// What was counted since this was last called.
@@ -150,10 +177,14 @@ impl Transformer {
 
     /// Resolves what depends on the record only. Call it before the lines of a record.
     pub fn begin_record(&mut self, record: &Record<'_>) {
-        if self.record.texts.update(&self.bound.sources, record) {
-            self.record.resolve(&self.bound, &self.plan.labels);
+        self.current = record::hash(&self.bound.sources, record) as usize % CONTEXTS;
+        let state = &mut self.contexts[self.current].record;
+        if state.texts.update(&self.bound.sources, record) {
+            state.resolve(&self.bound, &self.plan.labels);
+            self.generations += 1;
+            state.generation = self.generations;
         }
-        self.record.encoded.update(record);
+        self.encoded.update(record);
     }
 
     /// Turns one line of the record begun last into an event at the end of `out`.
@@ -183,7 +214,9 @@ impl Transformer {
         lines: Lines,
         out: &mut EventBuffer,
     ) {
-        let Transformer { plan, bound, record: state, counters, .. } = self;
+        let Transformer { plan, bound, counters, .. } = self;
+        let Context { record: state, destinations } = &mut self.contexts[self.current];
+        let state = &*state;
         let message = to_text(line.raw);
         let mut view = View::of_record(state, record.received_ns, &message);
         let generation = state.generation;
@@ -196,11 +229,11 @@ impl Transformer {
         let first_target = out.targets.len() as u32;
         let disposition = match unparsed(plan, &view) {
             Some(disposition) => disposition,
-            None => match self.destinations.route(plan, bound, generation, &view) {
+            None => match destinations.route(plan, bound, generation, &view) {
                 0 => Disposition::DeadLetter(DeadReason::NoRoute),
                 mask => {
                     let route = (mask, generation);
-                    self.destinations.push_targets(plan, bound, route, &view, out, counters);
+                    destinations.push_targets(plan, bound, route, &view, out, counters);
                     Disposition::Routed
                 }
             },
@@ -223,7 +256,7 @@ impl Transformer {
         counters.no_route += u64::from(no_route);
         if !matches!(disposition, Disposition::Dropped(_)) {
             let document =
-                Document { timestamp_source, record: &state.encoded, host_and_labels, view: &view };
+                Document { timestamp_source, record: &self.encoded, host_and_labels, view: &view };
             document.write(out, &mut event, &mut self.encode);
         }
         out.events.push(event);

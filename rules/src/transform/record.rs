@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use super::Record;
 use super::bind::{Bound, BoundLabel, Slot, Source};
-use super::encoded::EncodedRecord;
 use super::view::{Parsed, View};
+use crate::hash::hash_bytes;
 use crate::hosts::{HostTable, UNKNOWN_HOST, write_plain_host};
 use crate::json::write_string;
 use crate::labels::LabelRule;
@@ -109,6 +109,15 @@ fn find<'a>(source: &Source, record: &Record<'a>) -> Option<&'a [u8]> {
             found.map(|(_, value)| value.as_bytes())
         }
     }
+}
+
+/// A hash of the texts of a record that rules read.
+pub(super) fn hash(sources: &[Source], record: &Record<'_>) -> u64 {
+    // The topic is one and the same for a batch.
+    let of_record = sources.iter().filter(|source| !matches!(source, Source::Topic));
+    of_record
+        .filter_map(|source| find(source, record))
+        .fold(0, |hash: u64, text| hash.rotate_left(5) ^ hash_bytes(text))
 }
 
 /// The host of a record or a line.
@@ -240,7 +249,6 @@ pub(super) struct RecordState {
     pub(super) host_and_labels: Vec<u8>,
     /// Changes whenever a text that a rule reads changes; 0 before the first record.
     pub(super) generation: u64,
-    pub(super) encoded: EncodedRecord,
 }
 
 impl RecordState {

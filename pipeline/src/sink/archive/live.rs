@@ -365,6 +365,20 @@ impl Chains {
         context.metrics.sink_oldest_seconds(&context.name, oldest);
     }
 
+    /// Compresses the largest raw tail into a frame of its own; returns the bytes freed, or nothing
+    /// when no tail is worth it.
+    pub(super) fn compress_largest_tail(&mut self) -> Option<u64> {
+        let (id, live) = self.live.iter_mut().max_by_key(|(_, live)| live.open.tail_bytes())?;
+        if live.open.tail_bytes() < TAIL_BYTES_MIN {
+            return None;
+        }
+        let id = *id;
+        let open = &mut live.open;
+        let freed = self.archive.compressors.with(|compressor| open.compress_tail(compressor));
+        self.recount(id);
+        freed.ok().map(|freed| freed as u64)
+    }
+
     /// Closes the largest object that can be appended now; returns its bytes.
     pub(super) fn close_largest(&mut self) -> Option<u64> {
         let ready = self.live.iter_mut().filter(|(_, live)| {
@@ -408,6 +422,9 @@ impl Chains {
         }
     }
 }
+
+/// A shorter tail is not worth a frame of its own.
+const TAIL_BYTES_MIN: usize = 64 << 10;
 
 impl Live {
     fn new(link: Link) -> Live {

@@ -403,6 +403,21 @@ impl ObjectBuilder {
         Ok(())
     }
 
+    /// Compresses the tail before it is full and gives its memory back, for when memory is short;
+    /// returns the bytes freed.
+    ///
+    /// # Errors
+    /// zstd's; nothing is lost.
+    pub fn compress_tail(
+        &mut self,
+        compressor: &mut FrameCompressor,
+    ) -> Result<usize, ObjectError> {
+        let before = self.memory_bytes();
+        self.finish_frame(compressor)?;
+        self.tail = Vec::new();
+        Ok(before.saturating_sub(self.memory_bytes()))
+    }
+
     fn push_frame(&mut self, stored: &[u8], raw_bytes: u32, crc32: u32, log: EventLog) {
         frames::append(self.open_body(), stored);
         self.lines += log.len();
