@@ -88,7 +88,8 @@ pub fn decode(
     read
 }
 
-fn push_base36(text: &mut String, mut value: u64) {
+/// Appends a number in base 36, as metadata texts hold numbers.
+pub(crate) fn push_base36(text: &mut String, mut value: u64) {
     const DIGITS: &[u8; 36] = b"0123456789abcdefghijklmnopqrstuvwxyz";
     let mut buffer = [0u8; 13];
     let mut at = buffer.len();

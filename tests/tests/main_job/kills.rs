@@ -104,7 +104,6 @@ impl Progress {
             |ahead: &[usize]| ahead.iter().filter(|lines| **lines > 10).count() >= KILLS / 3;
         let open = often(&self.ahead_in_search) && often(&self.ahead_in_archive);
         ensure!(rises >= KILLS / 3 && open, "too little happened: {self:?}");
-        eprintln!("{self:?}");
         Ok(())
     }
 }

@@ -14,6 +14,8 @@ use std::fmt::Write as _;
 
 use twox_hash::XxHash64;
 
+use crate::commit::push_base36;
+
 /// First field of every metadata text this program writes.
 const VERSION: &str = "rh1";
 
@@ -162,21 +164,6 @@ pub(super) fn short_hash(bytes: &[u8]) -> String {
     let written = write!(text, "{:08x}", XxHash64::oneshot(0, bytes) as u32);
     debug_assert!(written.is_ok());
     text
-}
-
-fn push_base36(text: &mut String, mut value: u64) {
-    const DIGITS: &[u8; 36] = b"0123456789abcdefghijklmnopqrstuvwxyz";
-    let mut buffer = [0u8; 13];
-    let mut at = buffer.len();
-    loop {
-        at -= 1;
-        buffer[at] = DIGITS[(value % 36) as usize];
-        value /= 36;
-        if value == 0 {
-            break;
-        }
-    }
-    text.extend(buffer[at..].iter().map(|digit| char::from(*digit)));
 }
 
 #[cfg(test)]
