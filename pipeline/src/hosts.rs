@@ -110,8 +110,10 @@ impl Follower {
         }
         self.swap.offer(table, fingerprint);
         self.metrics.hosts_reloads("done", 1);
-        let hosts = table.len();
-        tracing::info!(table = %path.display(), hosts, fingerprint, "the host table was read again");
+        tracing::info!(
+            table = %path.display(), hosts = table.len(), fingerprint,
+            "the host table was read again"
+        );
     }
 
     fn refuse(&self, path: &Path, reason: &str) {

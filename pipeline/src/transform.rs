@@ -137,7 +137,7 @@ impl PlanTransform {
             version = hosts.version;
             let table = hosts.current.clone();
             drop(hosts);
-            transformer.set_hosts(table);
+            transformer.set_hosts(table.as_ref());
         }
         (version, transformer)
     }

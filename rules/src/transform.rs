@@ -149,15 +149,15 @@ impl Transformer {
             plan,
         };
         let table = transformer.plan.hosts.table.clone();
-        transformer.set_hosts(table);
+        transformer.set_hosts(table.as_ref());
         transformer
     }
 
     /// Takes another host table.
-    pub fn set_hosts(&mut self, table: Option<Arc<HostTable>>) {
-        self.line.set_table(&self.bound, table.clone());
+    pub fn set_hosts(&mut self, table: Option<&Arc<HostTable>>) {
+        self.line.set_table(&self.bound, table.cloned());
         for context in &mut self.contexts {
-            context.record.host.set_table(&self.bound, table.clone());
+            context.record.host.set_table(&self.bound, table.cloned());
             context.record.resolve(&self.bound, &self.plan.labels);
             self.generations += 1;
             context.record.generation = self.generations;

@@ -309,7 +309,7 @@ fn hosts_are_looked_up_and_counted() {
     assert_eq!(hosts[2].to_string(), r#"{"name":"unknown"}"#);
     assert_eq!(transformer.take_counters().unknown_hosts, 2);
     let table = HostTable::from_csv("host,rack\ngpu-99,r9\n").unwrap();
-    transformer.set_hosts(Some(Arc::new(table)));
+    transformer.set_hosts(Some(&Arc::new(table)));
     let hosts = run(&mut transformer);
     assert_eq!(hosts[0].to_string(), r#"{"name":"gpu-07"}"#);
     assert_eq!(hosts[1].to_string(), r#"{"name":"gpu-99","rack":"r9"}"#);

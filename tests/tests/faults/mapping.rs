@@ -15,7 +15,10 @@ use crate::place::{LOCAL_LETTERS, Place, ROUTE_ALL, expected, records};
 
 const LINES: u64 = 20_000;
 /// Takes what the guide's expression takes; of a number that ends in 007 it makes a field.
-const GROK: &str = r"%{TIMESTAMP_ISO8601:log_time} %{LOGLEVEL:level} %{NOTSPACE:component}: (?<content>.*rid=\d{7}(?:(?<odd>007)|\d{3}))";
+const GROK: &str = concat!(
+    r"%{TIMESTAMP_ISO8601:log_time} %{LOGLEVEL:level} %{NOTSPACE:component}: ",
+    r"(?<content>.*rid=\d{7}(?:(?<odd>007)|\d{3}))",
+);
 
 fn conflicts(expect: &Expect) -> bool {
     expect.parsed && expect.rid % 1_000 == 7

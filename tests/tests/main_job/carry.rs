@@ -7,6 +7,7 @@
 use anyhow::{Result, ensure};
 use riverhog_tests::corpus::Corpus;
 use riverhog_tests::{Riverhog, eventually, services};
+use serde_json::json;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
@@ -53,7 +54,22 @@ async fn the_guides_configuration_carries_200_000_lines() -> Result<()> {
     let days: BTreeSet<String> = searched.map(|line| line.index(&bed.stem)).collect();
     let indices = bed.search.indices(&format!("{}-*", bed.stem)).await?;
     ensure!(indices.iter().eq(&days), "{indices:?}, not {days:?}");
+    has_the_mappings(&bed, &indices).await?;
     bed.verify_archive(lines.all().len())
+}
+
+/// `setup --apply` has come before the first document.
+async fn has_the_mappings(bed: &Bed, indices: &[String]) -> Result<()> {
+    for index in indices {
+        let answer = bed.search.expect("GET", &format!("/{index}/_mapping"), None).await?;
+        let mappings = &answer[index]["mappings"];
+        let field = |name: &str| mappings["properties"][name].clone();
+        ensure!(mappings["dynamic"] == "false", "{mappings}");
+        ensure!(field("@timestamp")["type"] == "date_nanos", "{mappings}");
+        ensure!(field("level")["type"] == "keyword", "{mappings}");
+        ensure!(field("content") == json!({ "type": "text" }), "{mappings}");
+    }
+    Ok(())
 }
 
 /// Until every line was read and the search store has its share.

@@ -21,7 +21,7 @@ const SEED: u64 = 9;
 const KILLS: usize = 10;
 /// Before the first start; the rest comes while it runs, for longer than ten rounds should take.
 const FIRST_RECORDS: usize = 3_000;
-const RECORDS_PER_BURST: usize = 150;
+const RECORDS_PER_BURST: usize = 120;
 const SETTLE_DEADLINE: Duration = Duration::from_secs(40);
 const STOP_DEADLINE: Duration = Duration::from_secs(30);
 

@@ -4,12 +4,14 @@
 //! lineage is the one part of an id that a test cannot know; it is read off the first document and
 //! must be the same everywhere. Next stop: `compare.rs`.
 
+use anyhow::{Context as _, Result, bail, ensure};
 use riverhog_tests::NewRecord;
 use riverhog_tests::corpus::{Corpus, CorpusRecord, Expect, day, rfc3339};
 use serde_json::{Map, Value, json};
 use std::collections::HashMap;
 
 const NANOS_PER_MILLI: i64 = 1_000_000;
+const LINEAGE_BYTES: usize = 8;
 
 /// A line that was produced.
 #[derive(Clone, Debug)]
@@ -148,6 +150,23 @@ impl Lines {
         document.into()
     }
 
+    /// Compares a document with what its line must become; returns lineage and the rest of its id.
+    pub(crate) fn check<'a>(&self, found: &'a Value) -> Result<(&'a str, &'a str)> {
+        let event_id = found["event_id"].as_str().context("no event id")?;
+        let (lineage, id) = event_id.split_once('-').context("no lineage")?;
+        let hexadecimal = lineage.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
+        ensure!(hexadecimal && lineage.len() == LINEAGE_BYTES, "lineage {lineage}");
+        let Some(line) = self.by_id(id) else {
+            bail!("an event of no line that was produced: {found}");
+        };
+        let wanted = self.document(line, lineage);
+        ensure!(*found == wanted, "{}", difference(found, &wanted));
+        // The order is part of the format: a sink that leaves `message` out takes what is before.
+        let in_order = members(found).keys().eq(members(&wanted).keys());
+        ensure!(in_order, "the members are in another order: {found}");
+        Ok((lineage, id))
+    }
+
     fn host(&self, name: &str) -> Value {
         let mut host = Map::from_iter([("name".to_owned(), name.into())]);
         for (column, value) in self.hosts.get(name).into_iter().flatten() {
@@ -196,12 +215,60 @@ fn base36(number: i64) -> String {
     digits.iter().rev().collect()
 }
 
-#[test]
-fn an_id_is_written_as_the_documented_sample() {
-    let corpus = Corpus { seed: 1, lines: 1, partitions: 1 };
-    let mut line = of_corpus(corpus.expected().remove(0));
-    line.offset = 812_345;
-    line.expect.partition = 3;
-    line.expect.record_time_ms = 1_773_282_226_001;
-    assert_eq!(line.id("train-logs"), "train-logs-3-812345-mmmugaj5-0");
+fn members(document: &Value) -> Map<String, Value> {
+    document.as_object().cloned().unwrap_or_default()
+}
+
+fn difference(found: &Value, wanted: &Value) -> String {
+    let (in_found, in_wanted) = (members(found), members(wanted));
+    let mut names = in_wanted.keys().chain(in_found.keys());
+    match names.find(|name| in_found.get(*name) != in_wanted.get(*name)) {
+        Some(name) => {
+            let (is, should) = (in_found.get(name), in_wanted.get(name));
+            format!("`{name}` is {is:?}, not {should:?}, in {found}")
+        }
+        None => format!("{found} is not {wanted}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_is_written_as_the_documented_sample() {
+        let corpus = Corpus { seed: 1, lines: 1, partitions: 1 };
+        let mut line = of_corpus(corpus.expected().remove(0));
+        line.offset = 812_345;
+        line.expect.partition = 3;
+        line.expect.record_time_ms = 1_773_282_226_001;
+        assert_eq!(line.id("train-logs"), "train-logs-3-812345-mmmugaj5-0");
+    }
+
+    #[test]
+    fn a_document_that_differs_is_found() {
+        let lines = Lines::new("t", Corpus { seed: 5, lines: 100, partitions: 2 }, Vec::new());
+        let line = lines.all().iter().find(|line| line.expect.parsed).unwrap();
+        let good = lines.document(line, "5f2a9c01");
+        assert_eq!(lines.check(&good).unwrap().0, "5f2a9c01");
+        let check = |change: fn(&mut Map<String, Value>), expect: &str| {
+            let mut bad = good.clone();
+            change(bad.as_object_mut().unwrap());
+            let error = lines.check(&bad).unwrap_err().to_string();
+            assert!(error.contains(expect), "{error}");
+        };
+        check(|bad| drop(bad.insert("content".to_owned(), "other".into())), "`content` is");
+        check(|bad| drop(bad.insert("more".to_owned(), 1.into())), "`more` is");
+        check(|bad| drop(bad.remove("message")), "`message` is");
+        check(|bad| bad["origin"]["offset"] = 9_999.into(), "`origin` is");
+        check(|bad| bad["event_id"] = "5f2a9c01-t-0-9999-a-0".into(), "of no line");
+        check(|bad| bad["event_id"] = "5F2A9C01-t-0-0-a-0".into(), "lineage");
+        check(
+            |bad| {
+                let first = bad.shift_remove("v").unwrap();
+                bad.insert("v".to_owned(), first);
+            },
+            "another order",
+        );
+    }
 }

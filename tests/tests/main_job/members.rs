@@ -15,7 +15,7 @@ use crate::lines::Lines;
 use crate::stores::Reader;
 
 const FIRST_RECORDS: usize = 3_000;
-const RECORDS_PER_BURST: usize = 100;
+const RECORDS_PER_BURST: usize = 80;
 /// Lines that an instance must have read before the group changes again.
 const SHARE: f64 = 200.0;
 const DEADLINE: Duration = Duration::from_secs(30);
@@ -73,7 +73,7 @@ async fn one_frozen_until_it_is_given_up_repeats_nothing() -> Result<()> {
 
 impl Group {
     async fn new(services: &Services, seed: u64) -> Result<Self> {
-        let corpus = Corpus { seed, lines: 20_000, partitions: 4 };
+        let corpus = Corpus { seed, lines: 30_000, partitions: 4 };
         let bed = Bed::new(services, "members", corpus).await?.with_small_objects()?;
         let mut lines = Lines::new(&bed.topic, corpus, Vec::new());
         let records = lines.take_records();

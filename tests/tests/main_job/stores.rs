@@ -4,7 +4,7 @@
 //! again after each kill; a document that differs in one member from what its line must become is
 //! an error at once. Next stop: `compare.rs`.
 
-use anyhow::{Context as _, Result, bail, ensure};
+use anyhow::{Context as _, Result, ensure};
 use serde_json::Value;
 use std::collections::{BTreeMap, HashMap};
 use tokio::task::JoinSet;
@@ -16,7 +16,6 @@ use crate::lines::Lines;
 const READS_MAX: usize = 8;
 /// The one object of a bucket that is in no chain.
 const PROBE: &str = "_riverhog/probe";
-const LINEAGE_BYTES: usize = 8;
 
 /// Where each event was found, by its id without the lineage: indices, or keys of objects.
 pub(crate) type Held = HashMap<String, Vec<String>>;
@@ -102,22 +101,9 @@ impl<'a> Reader<'a> {
 
     /// Compares a document with what its line must become; returns its id without the lineage.
     fn check(&mut self, found: &Value) -> Result<String> {
-        let event_id = found["event_id"].as_str().context("no event id")?;
-        let (lineage, id) = event_id.split_once('-').context("no lineage")?;
+        let (lineage, id) = self.lines.check(found)?;
         let known = self.lineage.get_or_insert_with(|| lineage.to_owned());
         ensure!(known == lineage, "two lineages: {known} and {lineage}");
-        let hexadecimal = lineage.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
-        ensure!(hexadecimal && lineage.len() == LINEAGE_BYTES, "lineage {lineage}");
-        let Some(line) = self.lines.by_id(id) else {
-            bail!("an event of no line that was produced: {found}");
-        };
-        let wanted = self.lines.document(line, lineage);
-        ensure!(*found == wanted, "{}", difference(found, &wanted));
-        // The order is part of the format: a sink that leaves `message` out takes what is before.
-        let names = |document: &Value| {
-            document.as_object().map(|it| it.keys().cloned().collect::<Vec<_>>())
-        };
-        ensure!(names(found) == names(&wanted), "the order of members: {found}");
         Ok(id.to_owned())
     }
 }
@@ -144,20 +130,6 @@ fn chains_have_no_gap(keys: &[&String]) -> Result<()> {
         *last = number;
     }
     Ok(())
-}
-
-fn difference(found: &Value, wanted: &Value) -> String {
-    let members = |document: &Value| document.as_object().cloned().unwrap_or_default();
-    let (found_members, wanted_members) = (members(found), members(wanted));
-    let names = wanted_members.keys().chain(found_members.keys());
-    let mut differ = names.filter(|name| found_members.get(*name) != wanted_members.get(*name));
-    match differ.next() {
-        Some(name) => {
-            let (is, should) = (found_members.get(name), wanted_members.get(name));
-            format!("`{name}` is {is:?}, not {should:?}, in {found}")
-        }
-        None => format!("{found} is not {wanted}"),
-    }
 }
 
 #[test]

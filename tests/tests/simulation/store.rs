@@ -95,7 +95,10 @@ fn bulk(world: &mut World, body: &[u8]) -> Result<BulkAnswer, TransportError> {
 }
 
 fn item(world: &mut World, action: &[u8], document: &[u8], fails: bool) -> Value {
-    let result = |status: u16, kind: &str| json!({ "create": { "status": status, "error": { "type": kind, "reason": "simulated" } } });
+    let result = |status: u16, kind: &str| {
+        let error = json!({ "type": kind, "reason": "simulated" });
+        json!({ "create": { "status": status, "error": error } })
+    };
     let action: Value = serde_json::from_slice(action).unwrap_or_default();
     let word = |key: &str| action["create"][key].as_str().unwrap_or_default().to_owned();
     let (index, id) = (word("_index"), word("_id"));

@@ -259,13 +259,12 @@ async fn list(link: &Link) -> Result<Vec<u64>, Halt> {
     let place = link.archive.lists.place(&link.bucket, &chain_prefix);
     let mut list = place.lock().await;
     let fresh = list.as_ref().filter(|list| list.at.elapsed() < LIST_AGE_MAX);
-    let names = match fresh {
-        Some(list) => Arc::clone(&list.names),
-        None => {
-            let names = Arc::new(list_now(link, &chain_prefix).await?);
-            *list = Some(List { at: clock::instant(), names: Arc::clone(&names) });
-            names
-        }
+    let names = if let Some(list) = fresh {
+        Arc::clone(&list.names)
+    } else {
+        let names = Arc::new(list_now(link, &chain_prefix).await?);
+        *list = Some(List { at: clock::instant(), names: Arc::clone(&names) });
+        names
     };
     let of_chain = names.iter().filter(|name| name.chain == link.name);
     let mut numbers: Vec<u64> = of_chain.map(|name| name.number).collect();
@@ -298,7 +297,10 @@ async fn list_now(link: &Link, chain_prefix: &str) -> Result<Vec<ObjectName>, Ha
 
 /// The lists of a sink, each taken once for all who wait for it.
 #[derive(Debug, Default)]
-pub(super) struct Lists(StdMutex<BTreeMap<(Arc<str>, String), Arc<Mutex<Option<List>>>>>);
+pub(super) struct Lists(StdMutex<BTreeMap<(Arc<str>, String), ListPlace>>);
+
+/// One list, for all who wait for it.
+type ListPlace = Arc<Mutex<Option<List>>>;
 
 #[derive(Debug)]
 pub(super) struct List {
@@ -308,7 +310,7 @@ pub(super) struct List {
 
 impl Lists {
     /// The place of one list; those nobody waits for and nobody may use any more are dropped.
-    fn place(&self, bucket: &Arc<str>, chain_prefix: &str) -> Arc<Mutex<Option<List>>> {
+    fn place(&self, bucket: &Arc<str>, chain_prefix: &str) -> ListPlace {
         let mut lists = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         lists.retain(|_, place| {
             let list = place.try_lock();

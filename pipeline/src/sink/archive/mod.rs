@@ -218,7 +218,7 @@ impl Sink {
         let limit = memory.archive_limit();
         let mut excess = memory.archive_used().saturating_sub(limit - limit / 8);
         while excess > 0 {
-            // A raw tail shrinks to a tenth as a frame; an object closed early stays small for ever.
+            // A raw tail shrinks to a tenth as a frame; an object closed early stays small.
             let freed = self.chains.compress_largest_tail();
             let Some(freed) = freed.or_else(|| self.chains.close_largest()) else { break };
             excess = excess.saturating_sub(freed);

@@ -211,10 +211,10 @@ mod tests {
         }
     }
 
-    fn check(value: &[u8], index: u32, expected: Value) {
+    fn check(value: &[u8], index: u32, expected: &Value) {
         let letter = Letter::of(&dead(value, index));
         let text: Value = serde_json::from_slice(&letter.value).unwrap();
-        assert_eq!(text["records"][0], expected);
+        assert_eq!(text["records"][0], *expected);
     }
 
     #[test]
@@ -240,9 +240,9 @@ mod tests {
             record[name] = json!(value);
             record
         };
-        check("训练 ok\r\n".as_bytes(), 0, with("value", "训练 ok\r\n"));
-        check(b"a\nb\r\nc", 1, with("value", "b"));
-        check(b"\xff\x00", 0, with("value_base64", "/wA="));
+        check("训练 ok\r\n".as_bytes(), 0, &with("value", "训练 ok\r\n"));
+        check(b"a\nb\r\nc", 1, &with("value", "b"));
+        check(b"\xff\x00", 0, &with("value_base64", "/wA="));
     }
 
     #[test]

@@ -271,8 +271,8 @@ impl Request {
         let wait = backoff.next(&context.jitter, asked);
         context.metrics.sink_lines(&context.name, "retry", lines as u64);
         tracing::warn!(
-            sink = &*context.name, lines, attempt = backoff.attempts(), wait_ms = wait.as_millis() as u64,
-            reason = %why, "sending again"
+            sink = &*context.name, lines, attempt = backoff.attempts(),
+            wait_ms = wait.as_millis() as u64, reason = %why, "sending again"
         );
         tokio::time::sleep(wait).await;
     }
