@@ -170,6 +170,16 @@ impl Running {
                 self.driver.metrics.rebalances("revoked");
                 self.revoke(&partitions, reply);
             }
+            SourceEvent::Recreated(partitions) => {
+                self.driver.metrics.rebalances("recreated");
+                for partition in &partitions {
+                    // Not ended: its dispatcher and the sinks deliver what was read, and the
+                    // source takes no commit of it.
+                    if self.let_go(partition).is_some() {
+                        tracing::warn!(%partition, "the topic was made anew: read from its start");
+                    }
+                }
+            }
             SourceEvent::Lost(partitions) => {
                 self.driver.metrics.rebalances("lost");
                 for partition in &partitions {
@@ -308,6 +318,7 @@ impl Running {
             position: resumed,
             metadata: Vec::new(),
             end_offset: end,
+            incarnation: None,
         };
         let sink_count = self.driver.dispatch.sinks.len() + 1;
         self.hold_from(&assigned, vec![resumed; sink_count]);
@@ -338,6 +349,7 @@ impl Running {
                 position: offset,
                 metadata: Vec::new(),
                 end_offset: held.generation.end_offset(),
+                incarnation: held.generation.incarnation.clone(),
             };
             self.hold_from(&assigned, own);
             self.command(SourceCommand::Rewind { partition, offset, epoch }).await;

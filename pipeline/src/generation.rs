@@ -29,6 +29,8 @@ pub struct Generation {
     pub partition: Partition,
     /// First part of its event ids.
     pub lineage: Arc<str>,
+    /// Which topic of this name it reads; see [`Assigned::incarnation`].
+    pub incarnation: Option<Arc<str>>,
     /// The watermark it began with.
     pub start: i64,
     own_watermarks: Vec<i64>,
@@ -65,6 +67,7 @@ impl Generation {
             epoch: assigned.epoch,
             partition: assigned.partition.clone(),
             lineage,
+            incarnation: assigned.incarnation.clone(),
             start: assigned.position,
             alive: AtomicBool::new(true),
             committed: AtomicI64::new(assigned.position),

@@ -234,6 +234,7 @@ mod tests {
             position: 100,
             metadata: Vec::new(),
             end_offset: -1,
+            incarnation: None,
         };
         let (lineage, rules) = (Arc::from("c0ffee00"), DeliveryRules::all());
         let settled = Arc::new(Notify::new());

@@ -224,6 +224,7 @@ impl FileSource {
             position: 0,
             metadata: Vec::new(),
             end_offset: self.end_offset,
+            incarnation: None,
         };
         let mut told = vec![SourceEvent::Connected(true), SourceEvent::Assigned(vec![assigned])];
         told.reverse();

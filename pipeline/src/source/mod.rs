@@ -129,6 +129,9 @@ pub struct Assigned {
     pub metadata: Vec<u8>,
     /// The partition's end when it was assigned; -1 when unknown.
     pub end_offset: i64,
+    /// Which topic of this name it is, in words that no other topic shares; `None` when the source
+    /// cannot tell. Within one incarnation an offset names one record.
+    pub incarnation: Option<Arc<str>>,
 }
 
 /// What a source tells the driver.
@@ -146,6 +149,9 @@ pub enum SourceEvent {
     },
     /// Partitions were lost: somebody else may own them already. Nothing may be committed.
     Lost(Vec<Partition>),
+    /// Their topic was made anew under its name: what was read of the old one is still delivered,
+    /// but has no offset to commit any more. An assignment follows.
+    Recreated(Vec<Partition>),
     /// Records of one partition.
     Records(RecordBatch),
     /// The position was outside what the broker keeps; reading goes on at `resumed`.

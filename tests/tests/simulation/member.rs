@@ -339,6 +339,7 @@ impl SimSource {
                 position,
                 metadata: metadata.into_bytes(),
                 end_offset: world.logs[partition].next_offset,
+                incarnation: world.tells_incarnation.then(|| incarnation.to_string().into()),
             }
         };
         self.tell(SourceEvent::Assigned(vec![assigned])).await;

@@ -67,6 +67,8 @@ pub(crate) struct World {
     pub(crate) letters_down: bool,
     /// Percent of requests with a fault.
     pub(crate) fault_percent: u64,
+    /// The broker has topic ids.
+    pub(crate) tells_incarnation: bool,
     /// Metadata longer than this is refused.
     pub(crate) metadata_max: usize,
     /// Store calls until the member in this place dies.
@@ -82,6 +84,7 @@ impl World {
     pub(crate) fn new(seed: u64) -> World {
         let mut random = Random::new(seed);
         let fault_percent = random.pick(&[0, 5, 15, 35]);
+        let tells_incarnation = random.chance(50);
         let metadata_max = if random.chance(15) { 30 } else { 4096 };
         World {
             random,
@@ -98,6 +101,7 @@ impl World {
             dead: Vec::new(),
             letters_down: false,
             fault_percent,
+            tells_incarnation,
             metadata_max,
             death: None,
             dead_member: None,

@@ -94,7 +94,9 @@ pub(super) async fn touch(link: &Link) -> Result<(Tail, KnownIds), Halt> {
             FooterRead::Ours(footer) => {
                 let max_offset = footer.chain_max_offset;
                 tail.max_offset = tail.max_offset.max(Some(max_offset));
-                known.extend(footer.into_ids());
+                if is_same_topic(link, &footer) {
+                    known.extend(footer.into_ids());
+                }
                 if max_offset < floor || !rules.first_touch_reads_back {
                     break;
                 }
@@ -181,6 +183,9 @@ async fn lost_race(
     match read_footer(link, number).await? {
         FooterRead::Ours(footer) => {
             tail.max_offset = tail.max_offset.max(Some(footer.chain_max_offset));
+            if !is_same_topic(link, &footer) {
+                return Ok(());
+            }
             let mut known = KnownIds::default();
             let learned: Vec<FrameIds> = footer.into_ids().collect();
             known.extend(learned.iter().cloned());
@@ -210,6 +215,7 @@ fn finish(link: &Link, tail: Tail, part: &mut ObjectBuilder) -> Result<(Bytes, i
         lineage: link.name.lineage(),
         topic: link.name.topic(),
         partition: link.name.partition(),
+        incarnation: link.generation.incarnation.as_deref(),
         number: tail.number + 1,
         chain_max_before: tail.max_offset.filter(|_| archive.context.rules.chain_maximum_runs),
     };
@@ -355,6 +361,16 @@ fn owned(link: &Link, key: &str, footer: Box<Footer>) -> Result<FooterRead, Halt
         return Err(Halt { reason: "foreign_chain", detail });
     }
     Ok(FooterRead::Ours(footer))
+}
+
+/// False when the footer is of another topic that had the same name: its ids are others, although
+/// offset and time may look alike. Where one of the two does not say, record times decide.
+fn is_same_topic(link: &Link, footer: &Footer) -> bool {
+    let theirs = footer.incarnation.as_deref();
+    match (link.generation.incarnation.as_deref(), theirs) {
+        (Some(ours), Some(theirs)) => ours == theirs,
+        _ => true,
+    }
 }
 
 /// The maximum of a chain whose footer cannot be read: anything up to the partition's end may be

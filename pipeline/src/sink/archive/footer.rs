@@ -139,6 +139,10 @@ pub struct Footer {
     pub topic: String,
     /// Partition they came from, from 0.
     pub partition: i32,
+    /// Which topic of that name, when the source could tell: within one incarnation an offset
+    /// names one record, in another it names another.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub incarnation: Option<String>,
     /// Number of the object in its chain, from 1.
     pub number: u64,
     /// Greatest offset of any line of the chain up to and with this object.

@@ -75,6 +75,7 @@ pub struct ObjectMeta<'a> {
     pub lineage: &'a str,
     pub topic: &'a str,
     pub partition: i32,
+    pub incarnation: Option<&'a str>,
     pub number: u64,
     /// The running maximum of the object before, or what stands for it; none for the first one.
     pub chain_max_before: Option<i64>,
@@ -324,6 +325,7 @@ impl ObjectBuilder {
             lineage: meta.lineage.to_owned(),
             topic: meta.topic.to_owned(),
             partition: meta.partition,
+            incarnation: meta.incarnation.map(str::to_owned),
             number: meta.number,
             chain_max_offset: i64::MIN,
             max_offset: i64::MIN,
@@ -471,6 +473,7 @@ pub(super) mod tests {
             lineage: "1a2b3c4d",
             topic: "train-logs",
             partition: 3,
+            incarnation: None,
             number,
             chain_max_before: None,
         }

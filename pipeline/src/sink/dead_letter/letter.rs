@@ -186,8 +186,14 @@ mod tests {
             events: vec![event],
             ..EventBuffer::default()
         };
-        let assigned =
-            Assigned { partition, epoch: 1, position: 41, metadata: Vec::new(), end_offset: 42 };
+        let assigned = Assigned {
+            partition,
+            epoch: 1,
+            position: 41,
+            metadata: Vec::new(),
+            end_offset: 42,
+            incarnation: None,
+        };
         let rules = DeliveryRules::all();
         let settled = Arc::new(Notify::new());
         let generation =

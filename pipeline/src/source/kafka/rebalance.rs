@@ -7,6 +7,7 @@
 //! for a lost one; librdkafka is never left to choose a position. Next stop: `resolve`.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use rdkafka::consumer::{Consumer as _, RebalanceProtocol};
@@ -206,6 +207,7 @@ impl Reader {
                 position: resolved.position,
                 metadata: resolved.metadata,
                 end_offset: resolved.end_offset,
+                incarnation: resolved.mark.as_deref().map(Arc::from),
             });
             let cursor = Cursor { next_offset: resolved.position, mean_bytes: 0 };
             added.push(Active {
@@ -337,7 +339,7 @@ impl Reader {
             note("a re-created topic", done);
         }
         self.active.retain(|active| !gone.contains(&active.partition));
-        self.outbox.push_back(SourceEvent::Lost(gone.clone()));
+        self.outbox.push_back(SourceEvent::Recreated(gone.clone()));
         for partition in gone {
             self.pending.push(Pending { partition, stage: Stage::Waiting(now) });
         }
