@@ -3,7 +3,11 @@
 //! value of [`DeliveryRules`] in which one does not.
 //!
 //! Invariant: a rule that no simulated fault can break is not tested, so every field here is named
-//! by the mutation check in `tests/tests/mutations.rs`. What each rule is for: `docs/delivery.md`.
+//! by the mutation check in `tests/tests/simulation/main.rs`. What each rule is for: `docs/delivery.md`.
+
+/// A rule's name, and what switches it off.
+#[cfg(feature = "mutations")]
+pub type Mutation = (&'static str, fn(&mut DeliveryRules));
 
 /// One switch a rule; `true` means the rule holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,7 +68,7 @@ impl DeliveryRules {
 
     /// Every rule by name, with a function that switches it off.
     #[cfg(feature = "mutations")]
-    pub const MUTATIONS: &'static [(&'static str, fn(&mut DeliveryRules))] = &[
+    pub const MUTATIONS: &'static [Mutation] = &[
         ("watermark_is_contiguous", |rules| rules.watermark_is_contiguous = false),
         ("watermark_never_cuts_a_record", |rules| rules.watermark_never_cuts_a_record = false),
         ("open_lines_are_unsettled", |rules| rules.open_lines_are_unsettled = false),

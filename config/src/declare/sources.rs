@@ -78,7 +78,14 @@ pub(crate) static SOURCE_FILE: Section = Section {
     title: "a `file` source",
     doc: "A file, read once from its beginning to its end, for trying things out.",
     settings: &[
-        Setting::new("path", Kind::Path, "The file.").required(),
+        Setting::new(
+            "path",
+            Kind::Path,
+            "The file. A line is known by the file and its place in it: a file rewritten in place \
+             under the same first line counts as the same file, and what stands at a known place \
+             is not stored again. Move files instead of rewriting them.",
+        )
+        .required(),
         ENVELOPE,
         LINE_MAX,
         LINEAGE,

@@ -76,10 +76,12 @@ pub(super) fn run(args: &ArchiveArgs, console: Console) -> Result<Exit, CommandE
 async fn verify(args: &VerifyArgs, console: Console) -> Result<Exit, CommandError> {
     let mut out = console.out();
     let mut exit = Exit::Done;
+    let mut chains = 0;
     for place in places(args, console).await? {
         match verify_chains(&*place.store, &args.prefix).await {
             ReadOutcome::Done(report) => {
                 write_report(args.format, &place.name, &report, console, &mut out)?;
+                chains += report.chains;
                 if !report.is_clean() && exit == Exit::Done {
                     exit = Exit::Failed;
                 }
@@ -89,6 +91,11 @@ async fn verify(args: &VerifyArgs, console: Console) -> Result<Exit, CommandErro
             ReadOutcome::Halt(it) => exit = unread(console, &place.name, &it.to_string()),
         }
         out.flush()?;
+    }
+    if chains == 0 && exit == Exit::Done {
+        // A misspelt prefix must not look like a clean archive for ever.
+        let nothing = format!("there is no chain under the prefix `{}`", args.prefix);
+        return Err(CommandError::failed(nothing));
     }
     Ok(exit)
 }

@@ -83,23 +83,20 @@ impl Log {
         rids: &mut Vec<u64>,
     ) {
         let rid = lines.len() as u64;
-        let (task, poison) = match self.open[stream] {
-            Some((task, left)) => {
-                self.open[stream] = (left > 1).then_some((task, left - 1));
-                value.push_str("+ ");
-                value.push_str(&single(now_ms, task, stream, rid, "more", "fine"));
-                (task, false)
-            }
-            None => {
-                let task = random.pick(&['a', 'a', 'b', 'b', 'b', 'c', 'd']);
-                let poison = task == 'c' && random.chance(30);
-                let opens = !poison && random.chance(if stream == 1 { 70 } else { 20 });
-                let kind = if opens { "open" } else { "one" };
-                self.open[stream] = opens.then(|| (task, random.between(1, 2) as u32));
-                let word = if poison { "poison" } else { "fine" };
-                value.push_str(&single(now_ms, task, stream, rid, kind, word));
-                (task, poison)
-            }
+        let (task, poison) = if let Some((task, left)) = self.open[stream] {
+            self.open[stream] = (left > 1).then_some((task, left - 1));
+            value.push_str("+ ");
+            value.push_str(&single(now_ms, task, stream, rid, "more", "fine"));
+            (task, false)
+        } else {
+            let task = random.pick(&['a', 'a', 'b', 'b', 'b', 'c', 'd']);
+            let poison = task == 'c' && random.chance(30);
+            let opens = !poison && random.chance(if stream == 1 { 70 } else { 20 });
+            let kind = if opens { "open" } else { "one" };
+            self.open[stream] = opens.then(|| (task, random.between(1, 2) as u32));
+            let word = if poison { "poison" } else { "fine" };
+            value.push_str(&single(now_ms, task, stream, rid, kind, word));
+            (task, poison)
         };
         let (offset, incarnation) = (self.next_offset, self.incarnation);
         lines.push(Written { offset, incarnation, task, poison, excused: false });

@@ -13,6 +13,7 @@ mod store;
 mod variants;
 mod world;
 
+use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -21,7 +22,7 @@ use riverhog::driver::Ended;
 
 use crate::member::Member;
 use crate::store::Shared;
-use crate::variants::{ARCHIVE, COUNT, SEARCH, SINKS};
+use crate::variants::{ARCHIVE, COUNT, SEARCH};
 use crate::world::{BUCKETS, PARTITIONS, Told, World};
 
 /// Seeds of the usual run.
@@ -168,7 +169,7 @@ impl Run {
         let variant = self.variants[self.variants.len() - 1];
         {
             let mut world = self.world.lock();
-            world.inboxes.push(Default::default());
+            world.inboxes.push(VecDeque::new());
             world.variant_of.push(variant);
         }
         self.members.push(Member::start(&self.world, number, variant, self.rules));
@@ -303,12 +304,12 @@ impl Run {
         let low = log.low;
         log.records.retain(|record| record.offset >= low);
         world.logs[partition].end_records();
-        self.excuse_orphans(world, partition);
+        Run::excuse_orphans(world, partition);
     }
 
     /// A continuation whose opener was cut off is an event of its own for whoever begins here, and
     /// part of the record for whoever read the opener.
-    fn excuse_orphans(&self, world: &mut World, partition: usize) {
+    fn excuse_orphans(world: &mut World, partition: usize) {
         for key in [" s=", " task="] {
             let mut seen = std::collections::BTreeSet::new();
             for record in &world.logs[partition].records {
@@ -523,7 +524,7 @@ impl Run {
         }
         let same_configuration = self.variants.iter().all(|variant| *variant == self.variants[0]);
         let excused_twice = world.lines_in_unreadable();
-        for sink in 0..SINKS {
+        for (sink, bucket) in BUCKETS.iter().enumerate() {
             for (rid, count) in &held.sinks[sink] {
                 let line = &world.lines[*rid as usize];
                 if line.poison && sink == SEARCH {
@@ -533,7 +534,6 @@ impl Run {
                     || line.excused
                     || (sink >= ARCHIVE && excused_twice.contains(rid));
                 if *count > 1 && !may_repeat {
-                    let bucket = BUCKETS[sink];
                     violations.push(format!(
                         "line {rid} at {} of incarnation {} is {count} times in sink {sink} {bucket}",
                         line.offset, line.incarnation

@@ -260,12 +260,10 @@ impl SimSource {
             match told {
                 Some(Told::Assign(partition)) => self.assign(partition).await,
                 Some(Told::Revoke(partition)) => self.revoke(partition).await,
-                Some(Told::Lost(partition)) => {
-                    if self.held.remove(&partition).is_some() {
-                        self.tell(SourceEvent::Lost(vec![name(partition)])).await;
-                    }
+                Some(Told::Lost(partition)) if self.held.remove(&partition).is_some() => {
+                    self.tell(SourceEvent::Lost(vec![name(partition)])).await;
                 }
-                None => {}
+                Some(Told::Lost(_)) | None => {}
             }
             self.settle_leaving();
             if self.reading {
@@ -374,7 +372,7 @@ impl SimSource {
                     }
                 }
                 Err(oneshot::error::TryRecvError::Empty) => {
-                    waiting.push((partition, generation, last))
+                    waiting.push((partition, generation, last));
                 }
                 Err(oneshot::error::TryRecvError::Closed) => {
                     self.world.lock().seats[partition].leaving = None;

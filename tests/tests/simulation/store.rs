@@ -180,13 +180,11 @@ impl SimStore {
             let reason = UnreadableReason::Archived;
             return ReadOutcome::Unreadable(Unreadable { reason, detail: "cold".to_owned() });
         }
-        match world.objects.get(&slot) {
-            Some(bytes) => ReadOutcome::Done(found(bytes)),
-            None => {
-                let reason = UnreadableReason::Missing;
-                ReadOutcome::Unreadable(Unreadable { reason, detail: "gone".to_owned() })
-            }
+        if let Some(bytes) = world.objects.get(&slot) {
+            return ReadOutcome::Done(found(bytes));
         }
+        let reason = UnreadableReason::Missing;
+        ReadOutcome::Unreadable(Unreadable { reason, detail: "gone".to_owned() })
     }
 }
 

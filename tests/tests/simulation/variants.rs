@@ -142,7 +142,7 @@ impl BatchTransform for JoiningTransform {
         carry: Option<&mut Carry>,
         _from: Position,
     ) -> Transformed {
-        let mut fresh: Carry = Box::new(OpenRecords::default());
+        let mut fresh: Carry = Box::<OpenRecords>::default();
         let carry = carry.unwrap_or(&mut fresh);
         let open = carry.downcast_mut::<OpenRecords>().expect("this stage's own carry");
         let mut transformer = Transformer::new(Arc::clone(&self.0.plan));

@@ -142,21 +142,19 @@ mod tests {
     use crate::sink::Batch;
     use crate::source::{Assigned, HeaderEntry, Partition, RecordBatch, RecordEntry, StampKind};
 
-    /// The dead letter of line `index` of a record with this value.
-    fn dead(value: &[u8], index: u32) -> DeadLetter {
-        let partition = Partition { topic: Arc::from("train"), number: 3 };
+    /// One record with this value, a key and a header.
+    fn records(value: &[u8]) -> RecordBatch {
         let mut bytes = b"gpu-07taskalpha".to_vec();
         bytes.extend_from_slice(value);
-        let end = bytes.len() as u32;
         let record = RecordEntry {
             offset: 41,
             time_ms: 1_700_000_000_000,
             key: Some((0, 6)),
-            value: Some((15, end)),
+            value: Some((15, bytes.len() as u32)),
             headers: (0, 1),
         };
-        let records = RecordBatch {
-            partition: partition.clone(),
+        RecordBatch {
+            partition: Partition { topic: Arc::from("train"), number: 3 },
             epoch: 1,
             bytes,
             records: vec![record],
@@ -166,7 +164,13 @@ mod tests {
             next_offset: 42,
             end_offset: 42,
             permit: MemoryPermit::none(),
-        };
+        }
+    }
+
+    /// The dead letter of line `index` of a record with this value.
+    fn dead(value: &[u8], index: u32) -> DeadLetter {
+        let records = records(value);
+        let partition = records.partition.clone();
         let event = Event {
             doc: (0, 0),
             message_at: 0,

@@ -258,28 +258,38 @@ fn tls_config(ca_file: Option<&std::path::Path>) -> Result<ClientConfig, HttpSet
 fn classify(error: &hyper_util::client::legacy::Error) -> TransportError {
     let mut text = error.to_string();
     let mut source = error.source();
-    let mut is_tls = false;
     while let Some(cause) = source {
         text.push_str(": ");
         text.push_str(&cause.to_string());
-        if let Some(rustls::Error::InvalidCertificate(_)) = cause.downcast_ref() {
-            is_tls = true;
-        }
-        // An io::Error hands on the source of what it wraps, not what it wraps.
-        let wrapped = cause.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref);
-        if let Some(rustls::Error::InvalidCertificate(_)) =
-            wrapped.and_then(|wrapped| wrapped.downcast_ref())
-        {
-            is_tls = true;
-        }
         source = cause.source();
     }
-    if is_tls { TransportError::Tls(text) } else { TransportError::Retry(text) }
+    if is_tls(error) { TransportError::Tls(text) } else { TransportError::Retry(text) }
+}
+
+/// Whether TLS itself is what failed. An io::Error hands on the source of what it wraps, not what
+/// it wraps, and may wrap another: both ways are gone.
+fn is_tls(error: &(dyn Error + 'static)) -> bool {
+    if error.is::<rustls::Error>() {
+        return true;
+    }
+    let wrapped = error.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref);
+    wrapped.is_some_and(|wrapped| is_tls(wrapped)) || error.source().is_some_and(is_tls)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_failed_handshake_is_found_however_deep_it_is_wrapped() {
+        use std::io::{Error as IoError, ErrorKind};
+        let tls = || rustls::Error::InvalidCertificate(rustls::CertificateError::UnknownIssuer);
+        let once = IoError::new(ErrorKind::InvalidData, tls());
+        let twice = IoError::other(IoError::new(ErrorKind::InvalidData, tls()));
+        let refused = IoError::from(ErrorKind::ConnectionRefused);
+        assert!(is_tls(&tls()) && is_tls(&once) && is_tls(&twice));
+        assert!(!is_tls(&refused) && !is_tls(&IoError::other(refused)));
+    }
 
     #[test]
     fn a_url_may_carry_a_path_and_a_query() {
