@@ -3,7 +3,8 @@
 //! value of [`DeliveryRules`] in which one does not.
 //!
 //! Invariant: a rule that no simulated fault can break is not tested, so every field here is named
-//! by the mutation check in `tests/tests/simulation/main.rs`. What each rule is for: `docs/delivery.md`.
+//! by the mutation check in `tests/tests/simulation/main.rs`. What each rule is for:
+//! `docs/delivery.md`.
 
 /// A rule's name, and what switches it off.
 #[cfg(feature = "mutations")]
