@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex as StdMutex, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, MutexGuard};
 use tokio::time::Instant;
 
 use super::footer::Footer;
@@ -264,8 +264,7 @@ async fn list(link: &Link) -> Result<Vec<u64>, Halt> {
     let chain_prefix = format!("{}{of_topic}", link.prefix);
     let place = link.archive.lists.place(&link.bucket, &chain_prefix);
     let mut list = place.lock().await;
-    let fresh = list.as_ref().filter(|list| list.at.elapsed() < LIST_AGE_MAX);
-    let names = if let Some(list) = fresh {
+    let names = if let Some(list) = list.as_ref().filter(|list| list.is_fresh()) {
         Arc::clone(&list.names)
     } else {
         let names = Arc::new(list_now(link, &chain_prefix).await?);
@@ -314,17 +313,21 @@ pub(super) struct List {
     names: Arc<Vec<ObjectName>>,
 }
 
+impl List {
+    fn is_fresh(&self) -> bool {
+        self.at.elapsed() < LIST_AGE_MAX
+    }
+}
+
 impl Lists {
     /// The place of one list; those nobody waits for and nobody may use any more are dropped.
     fn place(&self, bucket: &Arc<str>, chain_prefix: &str) -> ListPlace {
         let mut lists = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        // Whoever holds or awaits the lock holds the place as well.
         lists.retain(|_, place| {
-            let list = place.try_lock();
-            list.is_err()
-                || list.is_ok_and(|list| {
-                    list.as_ref().is_some_and(|list| list.at.elapsed() < LIST_AGE_MAX)
-                })
-                || Arc::strong_count(place) > 1
+            let is_fresh =
+                |list: MutexGuard<'_, Option<List>>| list.as_ref().is_some_and(List::is_fresh);
+            Arc::strong_count(place) > 1 || place.try_lock().is_ok_and(is_fresh)
         });
         let key = (Arc::clone(bucket), chain_prefix.to_owned());
         Arc::clone(lists.entry(key).or_default())
