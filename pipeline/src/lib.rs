@@ -22,6 +22,7 @@
 
 pub mod assemble;
 pub mod backoff;
+pub mod buffers;
 pub mod clock;
 pub mod commands;
 pub mod commit;

@@ -13,11 +13,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use riverhog_parsers::envelope::EnvelopeKind;
 use riverhog_parsers::grok::Reason;
 use riverhog_rules::counters::Counters;
-use riverhog_rules::event::EventBuffer;
 use riverhog_rules::hosts::HostTable;
 use riverhog_rules::plan::Plan;
 use riverhog_rules::transform::{Line, ReceivedSource, Record, Transformer};
 
+use crate::buffers::{EventBuffers, Events};
 use crate::source::{RecordBatch, RecordEntry, StampKind};
 use crate::telemetry::metrics::Metrics;
 use crate::unwrap::{Unwrapped, unwrap};
@@ -30,7 +30,7 @@ pub const PART_BYTES: usize = 8 << 20;
 #[derive(Debug)]
 pub struct Transformed {
     /// The events.
-    pub events: EventBuffer,
+    pub events: Events,
     /// Offset of the oldest line a joining stage still holds.
     pub open_from: Option<i64>,
     /// Where the next part begins; `None` after the last.
@@ -80,6 +80,7 @@ pub struct PlanTransform {
     /// Idle workers' scratch space, with the version of the table each has; as many as ever worked
     /// at once.
     idle: Mutex<Vec<(u64, Transformer)>>,
+    buffers: EventBuffers,
     /// Bytes of documents for eight bytes of records, as of the last batch.
     growth_eighths: AtomicUsize,
 }
@@ -104,7 +105,17 @@ impl PlanTransform {
         let hosts = Hosts { version: 0, current: plan.hosts.table.clone(), offered: None };
         let (hosts, idle) = (Mutex::new(hosts), Mutex::new(Vec::new()));
         let growth_eighths = AtomicUsize::new(32);
-        PlanTransform { plan, envelope, line_bytes_max, metrics, hosts, idle, growth_eighths }
+        let buffers = EventBuffers::default();
+        PlanTransform {
+            plan,
+            envelope,
+            line_bytes_max,
+            metrics,
+            hosts,
+            idle,
+            buffers,
+            growth_eighths,
+        }
     }
 
     /// Offers another host table, with the columns of the one before; see
@@ -118,11 +129,10 @@ impl PlanTransform {
     }
 
     /// A buffer of the size that batches have had: growing by doubling copies everything again.
-    fn buffer(&self, batch: &RecordBatch) -> EventBuffer {
-        let mut buffer = EventBuffer::default();
+    fn buffer(&self, batch: &RecordBatch) -> Events {
         let factor = self.growth_eighths.load(Ordering::Relaxed);
         let bytes = batch.bytes.len() / 8 * factor + 4096;
-        buffer.bytes.reserve(bytes.min(PART_BYTES + PART_BYTES / 8));
+        let mut buffer = self.buffers.take(bytes.min(PART_BYTES + PART_BYTES / 8));
         buffer.events.reserve(batch.records.len());
         buffer.targets.reserve(batch.records.len());
         buffer
@@ -236,7 +246,7 @@ impl BatchTransform for PlanTransform {
 /// What is made of a part.
 struct Work {
     transformer: Transformer,
-    events: EventBuffer,
+    events: Events,
     counts: Counts,
     /// Lines of the first record that an earlier part has.
     from_line: usize,

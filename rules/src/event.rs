@@ -13,8 +13,12 @@ use crate::origin::Joined;
 /// The output of the transform for one batch.
 #[derive(Clone, Debug, Default)]
 pub struct EventBuffer {
-    /// The documents, without line ends.
+    /// The documents, each with a newline after it, and with an action line before it where the
+    /// event goes to [`EventBuffer::action_target`].
     pub bytes: Vec<u8>,
+    /// The target whose `_bulk` action lines stand in front of its documents, so that a request is
+    /// a stretch of `bytes`.
+    pub action_target: Option<u8>,
     /// The events, in the order of their lines.
     pub events: Vec<Event>,
     /// Where the events go; each event has a range of it.
@@ -27,6 +31,8 @@ pub struct EventBuffer {
 /// else is said.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Event {
+    /// Where the action line in front of the document begins; `doc.0` where there is none.
+    pub action_at: u32,
     /// The document, a JSON object; empty for a dropped event.
     pub doc: (u32, u32),
     /// `bytes[doc.0..message_at]` and `}` are the document without `message`.

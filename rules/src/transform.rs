@@ -4,6 +4,7 @@
 //! the same event. In steady state no stop allocates: what a record gives is resolved once and kept
 //! while the next record says the same. The stops: `bind` at load, `record`, `parse`, `line`,
 //! `destination`, and `encode`. Next stop: the pipeline's `dispatch`.
+mod action;
 mod bind;
 mod destination;
 mod encode;
@@ -24,9 +25,11 @@ use crate::event::{DeadReason, Disposition, DropReason, Event, EventBuffer};
 use crate::hosts::HostTable;
 use crate::origin::Joined;
 use crate::plan::{Plan, UnparsedPolicy};
+pub use action::write_action;
+use action::write_action_of;
 use bind::Bound;
 use destination::DestinationCache;
-use encode::{Document, EncodeScratch, TimestampSource};
+use encode::{Document, EncodeScratch, TimestampSource, position};
 use encoded::EncodedRecord;
 use line::LineState;
 use parse::{ParseScratch, parse};
@@ -239,6 +242,7 @@ impl Transformer {
             },
         };
         let mut event = Event {
+            action_at: position(&out.bytes),
             doc: (0, 0),
             message_at: 0,
             id: (0, 0),
@@ -254,7 +258,11 @@ impl Transformer {
         };
         let no_route = disposition == Disposition::DeadLetter(DeadReason::NoRoute);
         counters.no_route += u64::from(no_route);
+        out.action_target = bound.action_target;
         if !matches!(disposition, Disposition::Dropped(_)) {
+            if let Some(target) = bound.action_target {
+                write_action_of(target, &self.encoded, &event, out);
+            }
             let document =
                 Document { timestamp_source, record: &self.encoded, host_and_labels, view: &view };
             document.write(out, &mut event, &mut self.encode);

@@ -18,6 +18,7 @@ use crate::assemble::sinks::{http_settings, stores};
 use crate::sink::archive::store::{
     Depth, ListRequest, ObjectStore, PutOutcome, ReadOutcome, probe_exclusive,
 };
+use crate::sink::elasticsearch::body::Body;
 use crate::sink::elasticsearch::http::{HttpClient, endpoint};
 use crate::source::kafka::properties;
 
@@ -171,7 +172,7 @@ pub(super) async fn get(
     api: &str,
 ) -> Result<(u16, Bytes), String> {
     let uri = endpoint(base, api, "").map_err(|error| error.to_string())?;
-    let answer = client.send(Method::GET, uri, "application/json", false, Bytes::new()).await;
+    let answer = client.send(Method::GET, uri, "application/json", false, Body::default()).await;
     answer.map(|answer| (answer.status, answer.body)).map_err(|error| error.to_string())
 }
 

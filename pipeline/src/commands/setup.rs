@@ -186,7 +186,7 @@ fn stored_template(answer: &[u8]) -> Option<Value> {
 async fn put(client: &HttpClient, base: &str, api: &str, body: &Value) -> Result<(), String> {
     let uri = endpoint(base, api, "").map_err(|error| error.to_string())?;
     let body = Bytes::from(body.to_string());
-    let answer = client.send(Method::PUT, uri, "application/json", false, body).await;
+    let answer = client.send(Method::PUT, uri, "application/json", false, body.into()).await;
     let answer = answer.map_err(|error| error.to_string())?;
     match answer.status {
         200..=299 => Ok(()),

@@ -14,10 +14,10 @@ pub mod outcome;
 use std::sync::Arc;
 use std::time::Duration;
 
-use riverhog_rules::event::EventBuffer;
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
 
 use crate::backoff::{Backoff, Jitter};
+use crate::buffers::Events;
 use crate::delivery_rules::DeliveryRules;
 use crate::generation::{Generation, SinkNumber};
 use crate::memory::Memory;
@@ -38,7 +38,7 @@ pub struct Batch {
     /// The generation it was read for.
     pub generation: Arc<Generation>,
     /// Documents, ids and targets.
-    pub events: EventBuffer,
+    pub events: Events,
     /// The records they were made of, kept for dead letters.
     pub records: Arc<RecordBatch>,
     /// Held until every sink has let go of this part; see [`crate::partition`].

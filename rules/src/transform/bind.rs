@@ -4,6 +4,7 @@
 //! and envelope fields, once per record. Next stop: `view`, which reads slots.
 use riverhog_parsers::grok::{FieldType, Grok};
 
+use super::action::action_target;
 use crate::condition::Condition;
 use crate::json::write_string;
 use crate::names::Name;
@@ -78,6 +79,8 @@ pub(super) struct Bound {
     /// Some route must be asked for each line.
     pub(super) route_of_line: bool,
     pub(super) targets: Vec<BoundTarget>,
+    /// The target whose action lines stand in front of the documents.
+    pub(super) action_target: Option<u8>,
 }
 
 #[derive(Debug)]
@@ -165,6 +168,7 @@ impl Bound {
             let reads = bound.reads(&slots.concat());
             bound.targets.push(BoundTarget { slots, reads });
         }
+        bound.action_target = action_target(plan);
         bound
     }
 

@@ -91,6 +91,7 @@ impl Document<'_> {
         }
         out.push(b'}');
         event.doc.1 = position(out);
+        out.push(b'\n');
     }
 
     fn write_times(&self, out: &mut Vec<u8>, stamp: &mut Stamp, time_ns: i64) {
@@ -112,7 +113,7 @@ impl Document<'_> {
     }
 }
 
-fn position(out: &[u8]) -> u32 {
+pub(super) fn position(out: &[u8]) -> u32 {
     u32::try_from(out.len()).expect("a batch is bounded far below 4 GiB")
 }
 

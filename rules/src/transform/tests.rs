@@ -472,6 +472,32 @@ fn a_document_without_message_is_a_shorter_slice() {
 }
 
 #[test]
+fn an_action_line_stands_in_front_of_what_goes_to_the_first_index_of_whole_documents() {
+    let mut plan = plan();
+    let short = Target { omit_message: true, ..target(TargetKind::Index, &["short"]) };
+    plan.targets =
+        vec![target(TargetKind::Path, &["p/"]), short, target(TargetKind::Index, &["logs-{task}"])];
+    plan.routes = vec![route("", 0b11), route(r#"level == "error""#, 0b100)];
+    let (out, _) = run(plan, &[(record(), b"x"), (record(), LINE.as_bytes()), (record(), b"y")]);
+    assert_eq!(out.action_target, Some(2));
+    let mut expected = Vec::new();
+    for (number, event) in out.events.iter().enumerate() {
+        assert_eq!(event.action_at as usize, expected.len());
+        if number == 1 {
+            let action = format!(
+                "{{\"create\":{{\"_index\":\"logs-sft-qwen-7b\",\"_id\":\"{}\"}}}}\n",
+                out.id(event)
+            );
+            expected.extend_from_slice(action.as_bytes());
+        }
+        assert_eq!(event.doc.0 as usize, expected.len());
+        expected.extend_from_slice(out.document(event));
+        expected.push(b'\n');
+    }
+    assert_eq!(out.bytes, expected);
+}
+
+#[test]
 fn workers_may_be_sent_to_threads() {
     fn is_send<T: Send>() {}
     is_send::<Transformer>();

@@ -15,6 +15,7 @@ use riverhog::sink::archive::store::{
 };
 use riverhog::sink::dead_letter::letter::Letter;
 use riverhog::sink::dead_letter::{DeadLetterTarget, LetterOutcome, Writing};
+use riverhog::sink::elasticsearch::body::Body;
 use riverhog::sink::elasticsearch::transport::{
     BulkAnswer, BulkTransport, Sending, TransportError,
 };
@@ -54,8 +55,10 @@ pub(crate) struct SimBulk {
 }
 
 impl BulkTransport for SimBulk {
-    fn send(&self, body: Bytes) -> Sending<'_> {
-        Box::pin(async move { call(&self.world, self.member, |world| bulk(world, &body)).await })
+    fn send(&self, body: Body) -> Sending<'_> {
+        Box::pin(async move {
+            call(&self.world, self.member, |world| bulk(world, &body.to_bytes())).await
+        })
     }
 }
 

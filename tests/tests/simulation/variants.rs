@@ -201,7 +201,7 @@ impl BatchTransform for JoiningTransform {
             }
         }
         let open_from = open.0.values().map(|record| record.lines[0].0).min();
-        Transformed { events, open_from, rest: None }
+        Transformed { events: events.into(), open_from, rest: None }
     }
 }
 

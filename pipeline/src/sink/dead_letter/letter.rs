@@ -173,6 +173,7 @@ mod tests {
         let partition = records.partition.clone();
         let event = Event {
             doc: (0, 0),
+            action_at: 0,
             message_at: 0,
             id: (0, 7),
             level: None,
@@ -206,7 +207,7 @@ mod tests {
             sequence: 0,
             first_event: 0,
             generation: Arc::new(generation),
-            events,
+            events: events.into(),
             records: Arc::new(records),
             place: None,
         };

@@ -1,66 +1,98 @@
-//! Builds the body of a `_bulk` request: for each event an action line with its index and id, then
-//! its document, copied as it was encoded.
+//! The body of a `_bulk` request, in pieces: what is encoded already is pointed at and not copied.
 //!
-//! Invariant: every event is sent as `create` under its event id, so that a repeat meets its twin.
-//! Next stop: [`super::request`].
+//! Invariant: its length is known before it is sent. Next stop: [`super::http`], which sends it.
 
+use std::collections::VecDeque;
+use std::convert::Infallible;
 use std::io::Write;
+use std::pin::Pin;
+use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use flate2::Compression;
 use flate2::write::GzEncoder;
+use hyper::body::{Frame, SizeHint};
 
-use crate::sink::Batch;
-
-/// What an action line takes beside index and id.
-const ACTION_BYTES: usize = r#"{"create":{"_index":"","_id":""}}"#.len() + 2;
-
-/// One event in a request: its batch (by number in the request), event and destination.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Item {
-    /// Which of the request's batches.
-    pub(super) batch: u32,
-    /// Event number in the batch.
-    pub(super) event: u32,
-    /// Destination number in the batch.
-    pub(super) destination: u32,
+/// A request's body, in pieces; cheap to clone.
+#[derive(Debug, Clone, Default)]
+pub struct Body {
+    pieces: VecDeque<Bytes>,
+    bytes: usize,
 }
 
-/// Bytes that an event takes in a body.
-pub(super) fn item_bytes(batch: &Batch, event: u32, destination: u32, omit_message: bool) -> usize {
-    let entry = &batch.events.events[event as usize];
-    let end = if omit_message { entry.message_at + 1 } else { entry.doc.1 };
-    let index = index_of(batch, destination);
-    (end - entry.doc.0) as usize + (entry.id.1 - entry.id.0) as usize + index.len() + ACTION_BYTES
-}
-
-/// The index an event goes to.
-pub(super) fn index_of(batch: &Batch, destination: u32) -> &str {
-    batch.events.destinations.get(destination).first().map_or("", |part| part)
-}
-
-/// Appends one event to a body.
-pub(super) fn push_item(body: &mut Vec<u8>, batch: &Batch, item: Item, omit_message: bool) {
-    let entry = &batch.events.events[item.event as usize];
-    let bytes = &batch.events.bytes;
-    body.extend_from_slice(br#"{"create":{"_index":""#);
-    body.extend_from_slice(index_of(batch, item.destination).as_bytes());
-    body.extend_from_slice(br#"","_id":""#);
-    body.extend_from_slice(&bytes[entry.id.0 as usize..entry.id.1 as usize]);
-    body.extend_from_slice(b"\"}}\n");
-    if omit_message {
-        body.extend_from_slice(&bytes[entry.doc.0 as usize..entry.message_at as usize]);
-        body.push(b'}');
-    } else {
-        body.extend_from_slice(&bytes[entry.doc.0 as usize..entry.doc.1 as usize]);
+impl Body {
+    /// Bytes that are not sent yet.
+    pub fn len(&self) -> usize {
+        self.bytes
     }
-    body.push(b'\n');
+
+    /// Whether all of it is sent.
+    pub fn is_empty(&self) -> bool {
+        self.bytes == 0
+    }
+
+    /// Number of pieces that are not sent yet.
+    pub fn pieces(&self) -> usize {
+        self.pieces.len()
+    }
+
+    /// The whole body in one piece.
+    pub fn to_bytes(&self) -> Bytes {
+        match self.pieces.len() {
+            1 => self.pieces[0].clone(),
+            _ => self.pieces.iter().fold(Vec::with_capacity(self.bytes), join).into(),
+        }
+    }
+
+    /// The body compressed; level 1, since a log store's network is rarely the narrowest place.
+    pub(super) fn gzip(&self) -> Body {
+        let mut encoder = GzEncoder::new(Vec::with_capacity(self.bytes / 6), Compression::fast());
+        let written = self.pieces.iter().try_for_each(|piece| encoder.write_all(piece));
+        // Writing to a vector cannot fail.
+        let compressed = written.and_then(|()| encoder.finish()).unwrap_or_default();
+        Body::from(Bytes::from(compressed))
+    }
+
+    /// Appends a piece.
+    pub(super) fn push(&mut self, piece: Bytes) {
+        self.bytes += piece.len();
+        if !piece.is_empty() {
+            self.pieces.push_back(piece);
+        }
+    }
 }
 
-/// Compresses a body; level 1, since a log store's network is rarely the narrowest place.
-pub(super) fn gzip(body: &[u8]) -> Bytes {
-    let mut encoder = GzEncoder::new(Vec::with_capacity(body.len() / 6), Compression::fast());
-    // Writing to a vector cannot fail.
-    let written = encoder.write_all(body).and_then(|()| encoder.finish());
-    written.map(Bytes::from).unwrap_or_default()
+fn join(mut all: Vec<u8>, piece: &Bytes) -> Vec<u8> {
+    all.extend_from_slice(piece);
+    all
+}
+
+impl From<Bytes> for Body {
+    fn from(piece: Bytes) -> Body {
+        let mut body = Body::default();
+        body.push(piece);
+        body
+    }
+}
+
+impl hyper::body::Body for Body {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        _context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        let piece = self.pieces.pop_front();
+        self.bytes -= piece.as_ref().map_or(0, Bytes::len);
+        Poll::Ready(piece.map(|piece| Ok(Frame::data(piece))))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.bytes == 0
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        SizeHint::with_exact(self.bytes as u64)
+    }
 }

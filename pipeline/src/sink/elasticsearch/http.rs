@@ -11,10 +11,9 @@ use std::time::Duration;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use bytes::Bytes;
 use http::header::{AUTHORIZATION, CONTENT_ENCODING, CONTENT_TYPE, HeaderValue, RETRY_AFTER};
 use http::{Method, Request, Uri};
-use http_body_util::{BodyExt, Full, Limited};
+use http_body_util::{BodyExt, Limited};
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
@@ -23,7 +22,7 @@ use rustls::{ClientConfig, RootCertStore};
 use rustls_pki_types::CertificateDer;
 use rustls_pki_types::pem::PemObject;
 
-use super::body::gzip;
+use super::body::Body;
 use super::transport::{ANSWER_BYTES_MAX, BulkAnswer, BulkTransport, Sending, TransportError};
 
 /// How the sink proves who it is.
@@ -89,7 +88,7 @@ pub enum HttpSetupError {
 /// The HTTP client of one store.
 #[derive(Clone)]
 pub struct HttpClient {
-    client: Client<HttpsConnector<HttpConnector>, Full<Bytes>>,
+    client: Client<HttpsConnector<HttpConnector>, Body>,
     authorization: Option<HeaderValue>,
     timeout: Duration,
 }
@@ -130,7 +129,7 @@ impl HttpClient {
         uri: Uri,
         content: &'static str,
         gzipped: bool,
-        body: Bytes,
+        body: Body,
     ) -> Result<BulkAnswer, TransportError> {
         let mut request = Request::builder().method(method).uri(uri).header(CONTENT_TYPE, content);
         if gzipped {
@@ -139,7 +138,7 @@ impl HttpClient {
         if let Some(authorization) = &self.authorization {
             request = request.header(AUTHORIZATION, authorization.clone());
         }
-        let request = request.body(Full::new(body));
+        let request = request.body(body);
         let request = request.map_err(|error| TransportError::Retry(error.to_string()))?;
         let exchange = async {
             let answer = self.client.request(request).await.map_err(|error| classify(&error))?;
@@ -179,11 +178,11 @@ impl HttpBulk {
 }
 
 impl BulkTransport for HttpBulk {
-    fn send(&self, body: Bytes) -> Sending<'_> {
+    fn send(&self, body: Body) -> Sending<'_> {
         // The next URL each time: a retry meets another node.
         let turn = self.next.fetch_add(1, Ordering::Relaxed);
         let uri = self.uris[turn % self.uris.len()].clone();
-        let body = if self.gzip { gzip(&body) } else { body };
+        let body = if self.gzip { body.gzip() } else { body };
         let http = &self.http;
         let gzipped = self.gzip;
         Box::pin(async move {

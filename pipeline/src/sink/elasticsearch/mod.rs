@@ -4,8 +4,9 @@
 //! Invariant: what was taken from the queue is in `waiting` or in one request, until the request
 //! has settled it or given it up. Next stop: [`request`].
 
-mod body;
+pub mod body;
 pub mod http;
+mod items;
 mod probe;
 mod request;
 pub mod response;
@@ -15,12 +16,12 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use bytes::Bytes;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
-use self::body::item_bytes;
+use self::body::Body;
+use self::items::item_bytes;
 use self::request::Request;
 use self::transport::BulkTransport;
 use super::destination::Destinations;
@@ -71,7 +72,7 @@ impl Shared {
         });
     }
 
-    fn start_probe(self: &Arc<Shared>, destination: String, body: Bytes) {
+    fn start_probe(self: &Arc<Shared>, destination: String, body: Body) {
         self.spawn(probe::run(Arc::clone(self), destination, body));
     }
 }

@@ -6,9 +6,8 @@
 
 use std::sync::Arc;
 
-use bytes::Bytes;
-
 use super::Shared;
+use super::body::Body;
 use super::response::read_items;
 use super::transport::TransportError;
 use crate::backoff::Backoff;
@@ -18,7 +17,7 @@ use crate::sink::outcome::{BulkItemOutcome, BulkRequestOutcome, bulk_item, bulk_
 /// Longest wait between two probes, in probe intervals.
 const INTERVALS_MAX: u32 = 12;
 
-pub(super) async fn run(shared: Arc<Shared>, destination: String, body: Bytes) {
+pub(super) async fn run(shared: Arc<Shared>, destination: String, body: Body) {
     let interval = shared.context.retry.probe_interval;
     let mut backoff = Backoff::new(interval, interval * INTERVALS_MAX);
     loop {

@@ -7,10 +7,9 @@
 
 use std::sync::Arc;
 
-use bytes::Bytes;
-
 use super::Shared;
-use super::body::{Item, index_of, push_item};
+use super::body::Body;
+use super::items::{BodyBuilder, Item, index_of};
 use super::response::{ItemError, ItemResult, read_items, request_error};
 use super::transport::{BulkAnswer, TransportError};
 use crate::backoff::Backoff;
@@ -111,13 +110,10 @@ impl Request {
 
     async fn try_once(&self, items: &[Item]) -> Tried {
         let shared = &self.shared;
-        let mut body = Vec::with_capacity(shared.settings.batch_bytes + (64 << 10));
-        for item in items {
-            push_item(&mut body, self.batch(*item), *item, shared.settings.omit_message);
-        }
+        let body = self.body(items);
         shared.context.metrics.sink_bytes(&shared.context.name, body.len() as u64);
         let started = clock::instant();
-        let answer = shared.transport.send(Bytes::from(body)).await;
+        let answer = shared.transport.send(body).await;
         let seconds = started.elapsed().as_secs_f64();
         shared.context.metrics.sink_request_seconds(&shared.context.name, seconds);
         let tried =
@@ -219,9 +215,9 @@ impl Request {
         if shared.destinations.halt(&shared.context, destination, halt)
             && let Some(item) = items.first()
         {
-            let mut body = Vec::new();
-            push_item(&mut body, self.batch(*item), *item, shared.settings.omit_message);
-            shared.start_probe(destination.to_owned(), Bytes::from(body));
+            // A copy: a probe must not hold a batch for as long as the halt lasts.
+            let body = self.body(&[*item]).to_bytes();
+            shared.start_probe(destination.to_owned(), body.into());
         }
         let mut given_up = Vec::with_capacity(items.len());
         for item in items {
@@ -275,6 +271,13 @@ impl Request {
             wait_ms = wait.as_millis() as u64, reason = %why, "sending again"
         );
         tokio::time::sleep(wait).await;
+    }
+
+    fn body(&self, items: &[Item]) -> Body {
+        let Shared { context, settings, .. } = &*self.shared;
+        let mut builder = BodyBuilder::new(&self.batches, context.number, settings.omit_message);
+        items.iter().for_each(|item| builder.push(*item));
+        builder.finish()
     }
 
     fn batch(&self, item: Item) -> &Arc<Batch> {

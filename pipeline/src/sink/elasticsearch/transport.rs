@@ -8,6 +8,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
+use super::body::Body;
+
 /// A boxed future, so that transports can be swapped at run time.
 pub type Sending<'a> =
     Pin<Box<dyn Future<Output = Result<BulkAnswer, TransportError>> + Send + 'a>>;
@@ -40,5 +42,5 @@ pub enum TransportError {
 /// A `_bulk` endpoint.
 pub trait BulkTransport: Send + Sync + 'static {
     /// Sends one body (newline-delimited JSON) and waits for the answer; bounded by a timeout.
-    fn send(&self, body: Bytes) -> Sending<'_>;
+    fn send(&self, body: Body) -> Sending<'_>;
 }
