@@ -7,6 +7,8 @@
 
 use zstd_safe::{CCtx, CParameter};
 
+use super::tail::{RawTail, SpareChunks};
+
 /// Raw size at which an open object finishes a frame, in bytes.
 pub const FRAME_RAW_TARGET: usize = 1024 * 1024;
 /// Raw size no frame may exceed, in bytes: a frame holds at least one whole document.
@@ -41,8 +43,12 @@ impl FrameError {
 /// A zstd compressor that many open objects take turns with.
 pub struct FrameCompressor {
     context: CCtx<'static>,
+    /// A frame's documents in one piece.
+    raw: Vec<u8>,
     /// Room for the worst case of one frame, so that no open object has to keep it.
     scratch: Vec<u8>,
+    /// What tails are made of.
+    pub(super) spare: SpareChunks,
 }
 
 impl std::fmt::Debug for FrameCompressor {
@@ -60,7 +66,8 @@ impl FrameCompressor {
         let mut context = CCtx::try_create().ok_or(FrameError("no memory for a compressor"))?;
         context.set_parameter(CParameter::CompressionLevel(level)).map_err(FrameError::of)?;
         context.set_parameter(CParameter::ChecksumFlag(true)).map_err(FrameError::of)?;
-        Ok(FrameCompressor { context, scratch: Vec::new() })
+        let (raw, scratch, spare) = (Vec::new(), Vec::new(), SpareChunks::default());
+        Ok(FrameCompressor { context, raw, scratch, spare })
     }
 
     /// Appends `raw` to `out` as one frame and returns the frame's length in bytes.
@@ -77,9 +84,29 @@ impl FrameCompressor {
         Ok(length)
     }
 
+    /// Appends a tail to `out` as one frame; returns the frame's length in bytes and the CRC-32 of
+    /// what it holds.
+    ///
+    /// # Errors
+    /// When zstd refuses; `out` is as it was.
+    pub fn compress_tail(
+        &mut self,
+        tail: &RawTail,
+        out: &mut Vec<u8>,
+    ) -> Result<(usize, u32), FrameError> {
+        let mut raw = std::mem::take(&mut self.raw);
+        raw.clear();
+        tail.write_to(&mut raw);
+        let compressed = self.compress(&raw, out).map(|length| (length, crc32fast::hash(&raw)));
+        raw.shrink_to(FRAME_RAW_TARGET);
+        self.raw = raw;
+        compressed
+    }
+
     /// Bytes the compressor holds.
     pub fn memory_bytes(&self) -> usize {
-        self.context.sizeof() + self.scratch.capacity()
+        let buffers = self.raw.capacity() + self.scratch.capacity();
+        self.context.sizeof() + buffers + self.spare.memory_bytes()
     }
 }
 

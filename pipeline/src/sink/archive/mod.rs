@@ -20,6 +20,7 @@ pub mod s3;
 mod s3_failure;
 pub mod s3_outcome;
 pub mod store;
+mod tail;
 mod task;
 pub mod verify;
 mod verify_object;

@@ -13,6 +13,7 @@ use super::frames::{
     self, FRAME_RAW_MAX, FRAME_RAW_TARGET, FrameCompressor, FrameError, write_seek_table,
 };
 use super::ids::{FrameIds, IdKey};
+use super::tail::RawTail;
 
 /// Events an object may hold: bounds its footer and what an open object remembers.
 pub const EVENTS_MAX: usize = 1_000_000;
@@ -116,7 +117,7 @@ pub struct ObjectBuilder {
     sealed: Option<Bytes>,
     frames: Vec<Frame>,
     // Invariant: the documents of `tail_log`, each with its newline.
-    tail: Vec<u8>,
+    tail: RawTail,
     tail_log: EventLog,
     lines: usize,
 }
@@ -142,9 +143,9 @@ impl ObjectBuilder {
         if !self.tail.is_empty() && self.tail.len() + length > FRAME_RAW_TARGET {
             self.finish_frame(compressor)?;
         }
-        self.tail.extend_from_slice(head);
-        self.tail.extend_from_slice(rest);
-        self.tail.push(b'\n');
+        for part in [head, rest, b"\n"] {
+            self.tail.push(part, &mut compressor.spare);
+        }
         self.tail_log.push(&Logged {
             key: item.key,
             last_offset: item.last_offset,
@@ -203,7 +204,7 @@ impl ObjectBuilder {
             + self.sealed.as_ref().map_or(0, Bytes::len)
             + logs
             + self.frames.capacity() * size_of::<Frame>()
-            + self.tail.capacity()
+            + self.tail.memory_bytes()
             + self.tail_log.memory_bytes()
     }
 
@@ -237,7 +238,7 @@ impl ObjectBuilder {
             at += stored.len();
             if frame.log.iter().any(|event| known(&event.key)) {
                 let raw = frames::decompress(stored, frame.raw_bytes as usize, FRAME_RAW_MAX)?;
-                kept.keep_unknown(&raw, &frame.log, &known, &mut dropped);
+                kept.keep_unknown(&raw, &frame.log, &known, &mut dropped, compressor);
             } else {
                 kept.finish_frame(compressor)?;
                 kept.push_frame(stored, frame.raw_bytes, frame.crc32, frame.log.clone());
@@ -247,7 +248,9 @@ impl ObjectBuilder {
                 kept.finish_frame(compressor)?;
             }
         }
-        kept.keep_unknown(&self.tail, &self.tail_log, &known, &mut dropped);
+        let mut raw = Vec::new();
+        self.tail.write_to(&mut raw);
+        kept.keep_unknown(&raw, &self.tail_log, &known, &mut dropped, compressor);
         *self = kept;
         Ok(dropped)
     }
@@ -274,7 +277,7 @@ impl ObjectBuilder {
             for (position, event) in frame.log.iter().enumerate() {
                 let half = if position < middle { &mut earlier } else { &mut later };
                 let end = at + event.length as usize;
-                half.push_tail(&raw[at..end], &event);
+                half.push_tail(&raw[at..end], &event, compressor);
                 at = end;
             }
             *self = earlier;
@@ -388,12 +391,13 @@ impl ObjectBuilder {
             return Ok(());
         }
         let tail = std::mem::take(&mut self.tail);
-        let compressed = compressor.compress(&tail, self.open_body());
+        let compressed = compressor.compress_tail(&tail, self.open_body());
         self.tail = tail;
+        let (compressed_bytes, crc32) = compressed?;
         let frame = Frame {
-            compressed_bytes: compressed? as u32,
+            compressed_bytes: compressed_bytes as u32,
             raw_bytes: self.tail.len() as u32,
-            crc32: crc32fast::hash(&self.tail),
+            crc32,
             log: {
                 let mut log = std::mem::take(&mut self.tail_log);
                 log.shrink();
@@ -401,7 +405,7 @@ impl ObjectBuilder {
             },
         };
         self.frames.push(frame);
-        self.tail.clear();
+        self.tail.clear(&mut compressor.spare);
         Ok(())
     }
 
@@ -416,7 +420,6 @@ impl ObjectBuilder {
     ) -> Result<usize, ObjectError> {
         let before = self.memory_bytes();
         self.finish_frame(compressor)?;
-        self.tail = Vec::new();
         Ok(before.saturating_sub(self.memory_bytes()))
     }
 
@@ -426,8 +429,8 @@ impl ObjectBuilder {
         self.frames.push(Frame { compressed_bytes: stored.len() as u32, raw_bytes, crc32, log });
     }
 
-    fn push_tail(&mut self, line: &[u8], event: &Logged) {
-        self.tail.extend_from_slice(line);
+    fn push_tail(&mut self, line: &[u8], event: &Logged, compressor: &mut FrameCompressor) {
+        self.tail.push(line, &mut compressor.spare);
         self.tail_log.push(event);
         self.lines += 1;
     }
@@ -438,6 +441,7 @@ impl ObjectBuilder {
         log: &EventLog,
         known: &impl Fn(&IdKey) -> bool,
         dropped: &mut Vec<Dropped>,
+        compressor: &mut FrameCompressor,
     ) {
         let mut at = 0;
         for event in log {
@@ -445,7 +449,7 @@ impl ObjectBuilder {
             if known(&event.key) {
                 dropped.push(Dropped { key: event.key, token: event.token });
             } else {
-                self.push_tail(&raw[at..end], &event);
+                self.push_tail(&raw[at..end], &event, compressor);
             }
             at = end;
         }
