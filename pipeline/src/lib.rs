@@ -20,6 +20,7 @@
 //! line: locks, channels, clock reads and foreign calls happen per batch, and everything is bounded
 //! in bytes.
 
+mod allocator;
 pub mod assemble;
 pub mod backoff;
 pub mod buffers;

@@ -18,10 +18,11 @@ const RAW_FACTOR: u64 = 8;
 /// Least that a batch takes, so that the number of batches is bounded too.
 const BATCH_BYTES_MIN: u64 = 64 << 10;
 
-/// How the limit is divided; shares in sixteenths.
-const BATCHES_SHARE: u64 = 7;
+/// How the limit is divided; shares in sixteenths. The rest is for what has no permit: librdkafka's
+/// bookkeeping of each message, requests in flight, compressors, and what the allocator keeps.
+const BATCHES_SHARE: u64 = 6;
 const PREFETCH_SHARE: u64 = 3;
-const ARCHIVE_SHARE: u64 = 4;
+const ARCHIVE_SHARE: u64 = 3;
 const SHARES: u64 = 16;
 
 /// The budget of one process.

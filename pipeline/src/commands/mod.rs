@@ -114,6 +114,7 @@ impl Exit {
 
 /// Runs what the command line says and answers the process's exit code.
 pub fn main() -> ExitCode {
+    crate::allocator::bound_heaps();
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => {

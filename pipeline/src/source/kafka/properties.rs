@@ -54,8 +54,8 @@ pub(super) fn sizing(prefetch_bytes: u64, partitions: u32) -> Sizing {
     Sizing {
         queued_kbytes: (share / 2 / 1024).clamp(16, 64 << 10),
         queued_messages: (share / MESSAGE_COST).clamp(64, 50_000),
-        fetch_bytes: (share / 4).clamp(16 << 10, 1 << 20),
-        answer_bytes: (prefetch_bytes / 4).clamp(1 << 20, 50 << 20),
+        fetch_bytes: (share / 8).clamp(16 << 10, 1 << 20),
+        answer_bytes: (prefetch_bytes / 8).clamp(1 << 20, 50 << 20),
     }
 }
 
