@@ -89,13 +89,30 @@ pub(crate) struct Setting {
     pub(crate) absent: Option<&'static str>,
     /// An empty string means something.
     pub(crate) may_be_empty: bool,
+    /// It may decide what is read, an event's id, its document, where it goes or what a chain
+    /// holds: then it is part of the fingerprint. Whoever declares a setting need say nothing to
+    /// be on the safe side.
+    pub(crate) bears_on_events: bool,
     pub(crate) doc: &'static str,
 }
 
 impl Setting {
     const fn new(name: &'static str, kind: Kind, doc: &'static str) -> Self {
-        let (default, absent) = (None, None);
-        Self { name, kind, required: false, default, absent, may_be_empty: false, doc }
+        Self {
+            name,
+            kind,
+            required: false,
+            default: None,
+            absent: None,
+            may_be_empty: false,
+            bears_on_events: true,
+            doc,
+        }
+    }
+
+    /// It can change no event: instances that differ in it alone are of one fingerprint.
+    const fn beside_events(self) -> Self {
+        Self { bears_on_events: false, ..self }
     }
 
     const fn required(self) -> Self {

@@ -1,12 +1,13 @@
 //! What is wrong with a configuration, where, and how to cure it. Invariant: every diagnostic has a
 //! cure, and its place never lies outside its file's text. Next stop: `render.rs`.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// One file of a configuration as it was read.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub struct SourceFile {
     /// The path as the user would type it.
     pub name: String,
@@ -14,7 +15,34 @@ pub struct SourceFile {
     pub text: String,
     /// Position among the files of one configuration; diagnostics are sorted by it.
     pub order: usize,
+    /// Where its lines begin; found when the first place is asked for its line.
+    lines: OnceLock<Vec<usize>>,
 }
+
+impl SourceFile {
+    /// A file as it was read.
+    pub fn new(name: String, text: String, order: usize) -> Self {
+        Self { name, text, order, lines: OnceLock::new() }
+    }
+
+    /// Number of the line that holds a byte, from 0, and where that line begins.
+    fn line_at(&self, at: usize) -> (usize, usize) {
+        let lines = self.lines.get_or_init(|| {
+            let ends = self.text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n');
+            std::iter::once(0).chain(ends.map(|(at, _)| at + 1)).collect()
+        });
+        let index = lines.partition_point(|start| *start <= at).saturating_sub(1);
+        (index, lines[index])
+    }
+}
+
+impl PartialEq for SourceFile {
+    fn eq(&self, other: &Self) -> bool {
+        (self.order, &self.name, &self.text) == (other.order, &other.name, &other.text)
+    }
+}
+
+impl Eq for SourceFile {}
 
 /// A stretch of a file.
 #[derive(Clone, PartialEq, Eq)]
@@ -44,17 +72,13 @@ impl Place {
 
     /// Line, from 1.
     pub fn line(&self) -> usize {
-        self.before().bytes().filter(|byte| *byte == b'\n').count() + 1
+        self.file.line_at(self.span.start).0 + 1
     }
 
     /// Column in characters, from 1.
     pub fn column(&self) -> usize {
-        let before = self.before();
-        before[before.rfind('\n').map_or(0, |at| at + 1)..].chars().count() + 1
-    }
-
-    fn before(&self) -> &str {
-        &self.file.text[..self.span.start]
+        let line_start = self.file.line_at(self.span.start).1;
+        self.file.text[line_start..self.span.start].chars().count() + 1
     }
 }
 
@@ -219,15 +243,21 @@ pub(crate) fn sort(diagnostics: &mut Vec<Diagnostic>) {
 pub(crate) fn consequences_removed(
     reading: Vec<Diagnostic>,
     mut checking: Vec<Diagnostic>,
-    broken_lines: &[(usize, usize)],
+    broken_lines: &BTreeSet<(usize, usize)>,
 ) -> Vec<Diagnostic> {
+    let mut causes: Vec<(usize, usize, usize)> = reading
+        .iter()
+        .filter_map(|it| it.place.as_ref())
+        .map(|cause| (cause.file.order, cause.span.start, cause.span.end))
+        .collect();
+    causes.sort_unstable();
     checking.retain(|problem| {
         let Some(place) = &problem.place else { return true };
-        let follows = reading.iter().filter_map(|it| it.place.as_ref()).any(|cause| {
-            cause.file == place.file
-                && place.span.start <= cause.span.start
-                && cause.span.end <= place.span.end
-        });
+        let order = place.file.order;
+        let first = causes.partition_point(|cause| *cause < (order, place.span.start, 0));
+        let inside = |cause: &&(usize, usize, usize)| cause.1 <= place.span.end && cause.0 == order;
+        let follows =
+            causes[first..].iter().take_while(inside).any(|cause| cause.2 <= place.span.end);
         !follows && !broken_lines.contains(&(place.file.order, place.line()))
     });
     checking.extend(reading);
@@ -239,7 +269,7 @@ pub(crate) fn consequences_removed(
 pub(crate) fn hide(
     problems: &mut [Diagnostic],
     secrets: &[Place],
-    broken_lines: &[(usize, usize)],
+    broken_lines: &BTreeSet<(usize, usize)>,
 ) {
     let places = problems
         .iter_mut()
@@ -259,7 +289,11 @@ pub(crate) fn hide(
     }
 }
 
-fn mask(file: &SourceFile, secrets: &[Place], broken_lines: &[(usize, usize)]) -> SourceFile {
+fn mask(
+    file: &SourceFile,
+    secrets: &[Place],
+    broken_lines: &BTreeSet<(usize, usize)>,
+) -> SourceFile {
     let mut bytes = file.text.clone().into_bytes();
     let mut cover = |span: Range<usize>| {
         for byte in &mut bytes[span] {
@@ -283,7 +317,7 @@ fn mask(file: &SourceFile, secrets: &[Place], broken_lines: &[(usize, usize)]) -
     }
     // Only whole characters are covered, so this cannot fail; better nothing than a secret.
     let text = String::from_utf8(bytes).unwrap_or_default();
-    SourceFile { name: file.name.clone(), text, order: file.order }
+    SourceFile::new(file.name.clone(), text, file.order)
 }
 
 /// Words in the names of settings that hold secrets.
@@ -295,7 +329,7 @@ mod tests {
     use super::*;
 
     fn file(text: &str) -> Arc<SourceFile> {
-        Arc::new(SourceFile { name: "a.toml".to_owned(), text: text.to_owned(), order: 0 })
+        Arc::new(SourceFile::new("a.toml".to_owned(), text.to_owned(), 0))
     }
 
     #[test]

@@ -72,7 +72,7 @@ fn problem(error: HostTableError, name: &Secret<String>, text: String) -> TableP
         .map(str::len)
         .sum();
     let length = text[start..].lines().next().map_or(0, str::len);
-    let file = SourceFile { name: name.reveal().clone(), text, order: usize::MAX - 1 };
+    let file = SourceFile::new(name.reveal().clone(), text, usize::MAX - 1);
     TableProblem {
         message: format!("the host table `{name}`, line {}: {}", error.line, error.message),
         help: error.help.unwrap_or_else(|| "correct the line in the table".to_owned()),

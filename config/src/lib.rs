@@ -17,6 +17,7 @@ mod fingerprint;
 mod generate;
 mod guarantee;
 mod host_table;
+mod pieces;
 mod quantity;
 mod reader;
 mod render;

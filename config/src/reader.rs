@@ -139,8 +139,13 @@ impl<'a> Reader<'a> {
         (setting, entry)
     }
 
-    fn note(&self, key: &str, value: impl Into<String>) {
-        self.context.note(self.name_of(key), value);
+    /// Remembers a resolved value for the fingerprint, unless its setting bears on no event. What
+    /// follows the setting's name, an index or the name of an entry, may stand in `key` too.
+    pub(crate) fn note(&self, key: &str, value: impl Into<String>) {
+        let name = key.split(['[', '.']).next().unwrap_or(key);
+        if self.section.setting(name).is_none_or(|setting| setting.bears_on_events) {
+            self.context.note(self.name_of(key), value);
+        }
     }
 
     /// Reports a value that is not of the declared kind.

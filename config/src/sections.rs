@@ -5,6 +5,7 @@
 
 mod dead_letter;
 mod kafka_properties;
+mod prefix;
 mod rules;
 mod sinks;
 mod sources;
@@ -63,6 +64,11 @@ pub(crate) fn read(context: &Context<'_>, root: &Table, top: &Place) -> Drafts {
     let unparsed = (reader.choice("unparsed"), reader.place_of("unparsed"));
     reader.reject_unknown();
     let top_level = TopLevel { context, root, top };
+    // Own watermarks stand in commits in the order of the sinks, labels in documents in theirs.
+    for key in ["sources", "labels", "sinks"] {
+        let names: Vec<&str> = top_level.named(key).iter().map(|it| it.key.as_str()).collect();
+        context.note(key, format!("{names:?}"));
+    }
     Drafts {
         general,
         unparsed,
@@ -244,11 +250,8 @@ fn one_or_more(reader: &Reader<'_>, key: &str, node: &Node) -> Vec<Text> {
 /// The defaults of a section: what its reader makes of an empty table.
 fn defaults<T>(section: &'static declare::Section, read: impl Fn(&Reader<'_>) -> T) -> T {
     let context = Context::new(std::path::Path::new(""), true);
-    let file = std::sync::Arc::new(crate::diagnostic::SourceFile {
-        name: String::new(),
-        text: String::new(),
-        order: 0,
-    });
+    let file = crate::diagnostic::SourceFile::new(String::new(), String::new(), 0);
+    let file = std::sync::Arc::new(file);
     read(&Reader::new(&context, "", &Place::new(&file, 0..0), section, None))
 }
 

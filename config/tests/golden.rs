@@ -85,6 +85,25 @@ fn a_missing_file_is_a_problem() {
     assert!(report.diagnostics[0].message.contains("golden/none.toml"));
 }
 
+/// With a walk over the file for each of them this takes minutes.
+#[test]
+fn any_number_of_problems_is_told_with_the_first_in_full() {
+    use std::fmt::Write as _;
+    let folder = tempfile::tempdir().expect("a folder of our own");
+    let path = folder.path().join("a.toml");
+    let mut text = "[sources.p]\ntype = 'stdin'\n".to_owned();
+    for number in 0..100_000 {
+        writeln!(text, "key-{number} = '${{NOT_SET}}'").expect("a string takes all");
+    }
+    std::fs::write(&path, &text).expect("it can be written");
+    let report = loaded(&path).expect_err("none of it is known").to_string();
+    assert_eq!(report.matches("error: ").count(), 100);
+    // Each key is unknown and its value cannot be resolved; there is no sink either.
+    let end = &report[report.len() - 200..];
+    assert!(report.contains("a.toml:52:1") && !report.contains("a.toml:53:"), "{end}");
+    assert!(end.contains("… and 199901 more"), "{end}");
+}
+
 #[test]
 fn generated_files_are_current() -> io::Result<()> {
     for (path, found) in [

@@ -134,31 +134,88 @@ fn defaults_are_those_that_are_declared() {
     assert_eq!((batch.size_max_bytes, batch.count_max, batch.age_max_ms), (4 << 20, 10_000, 1_000));
 }
 
-#[test]
-fn the_fingerprint_changes_with_what_changes_events() {
-    let base = text(BASE).fingerprint;
-    let check = |change: &str, same: bool| {
-        assert_eq!(text(&format!("{change}\n{BASE}")).fingerprint == base, same, "{change}");
+/// Whether a change of full.toml leaves the fingerprint as it is.
+#[track_caller]
+fn check_fingerprint(from: &str, to: &str, same: bool) {
+    let full = fs::read_to_string("golden/good/full.toml").expect("it is there");
+    assert!(full.contains(from), "full.toml has no {from}");
+    let folder = tempfile::tempdir().expect("a folder of our own");
+    for name in ["hosts.csv", "secret.txt", "ca.pem"] {
+        fs::copy(format!("golden/good/{name}"), folder.path().join(name)).expect("it is there");
+    }
+    let path = folder.path().join("full.toml");
+    let of = |text: &str| {
+        fs::write(&path, text).expect("it can be written");
+        load(&path, &With("", "", "1")).unwrap_or_else(|it| panic!("{to}: {it}")).fingerprint
     };
-    check("# a comment", true);
-    check("memory = '256MiB'", true);
-    check("memory = '0.25GiB'", true);
-    check("memory = '512MiB'", false);
-    check("unparsed = 'drop'", false);
-    let more = |more: &str| text(&format!("{BASE}{more}")).fingerprint;
-    assert_eq!(more("[[tests]]\nline = 'a'\nexpect = { level = 'info' }"), base);
-    assert_ne!(more("[labels]\ntask = { from = ['key'] }"), base);
-    assert_ne!(more("[[parse]]\nname = 'a'\ngrok = '%{WORD:a}'"), base);
-    assert_ne!(more("[time]\nzone = 'Asia/Shanghai'"), base);
+    assert_eq!(of(&full) == of(&full.replacen(from, to, 1)), same, "{from} -> {to}");
 }
 
 #[test]
-fn secrets_do_not_count_for_the_fingerprint_and_all_else_does() {
+fn what_bears_on_no_event_is_no_part_of_the_fingerprint() {
+    let check = |from, to| check_fingerprint(from, to, true);
+    check("memory = \"512MiB\"", "# a comment\nmemory = '1GiB'");
+    check("stop_deadline = \"1m30s\"", "stop_deadline = '5s'");
+    check("listen = \"[::1]:9601\"", "listen = '127.0.0.1:9700'");
+    check("[http]\nlisten = \"[::1]:9601\"", "");
+    check("batch = { size = \"8MiB\", count = 5000, age = \"500ms\" }", "batch = { count = 7 }");
+    check("in_flight = 8", "in_flight = 2");
+    check("timeout = \"10s\"", "timeout = '20s'");
+    check("compression = \"gzip\"", "compression = 'none'");
+    check("ca_file = \"ca.pem\"", "");
+    check("user = \"riverhog\"", "user = 'another'");
+    check("\"sasl.username\" = \"riverhog\"", "\"sasl.username\" = 'another'");
+    check("\"sasl.password\" = \"${PASSWORD}\"", "\"sasl.password\" = 'plain'");
+    check("\"fetch.min.bytes\" = 1000", "\"fetch.min.bytes\" = 1\n\"client.rack\" = 'a'");
+    check("\"enable.ssl.certificate.verification\" = true", "\"group.instance.id\" = 'one'");
+    check("[[tests]]\nname = \"a step\"", "[[tests]]");
+}
+
+#[test]
+fn what_bears_on_an_event_is_part_of_the_fingerprint() {
+    let check = |from, to| check_fingerprint(from, to, false);
+    // What is read.
+    check("topic_pattern = '^train-.*'", "topic_pattern = '^train'");
+    check("group = \"riverhog\"", "group = 'other'");
+    check("\"fetch.min.bytes\" = 1000", "\"isolation.level\" = 'read_uncommitted'");
+    check("lineage = \"blue\"", "lineage = 'green'");
+    check("line_max = \"2MiB\"", "line_max = '3MiB'");
+    // Documents.
+    check("memory = \"512MiB\"\nunparsed = \"dead_letter\"", "unparsed = 'keep'");
+    check("zone = \"Asia/Shanghai\"\n", "zone = 'UTC'\n");
+    check("zone = \"+08:00\" }", "zone = '+09:00' }");
+    check("STEP = 'step [0-9]+'", "STEP = 'step [0-9]*'");
+    check("%{LOGLEVEL:level} %{STEP:step}", "%{LOGLEVEL:level}  %{STEP:step}");
+    check("rack = { from = [\"host.rack\"] }", "rack = { from = ['key'] }");
+    check("omit = [\"message\"]\n", "");
+    // Routes and destinations.
+    check("level >= \"warn\" and", "level >= \"error\" and");
+    check("sinks = [\"search\", \"vector\"]", "sinks = ['vector', 'search', 'copy']");
+    check("index = \"logs-{task}-{timestamp:%Y.%m.%d}\"", "index = 'logs-{task}'");
+    check("https://search-2:9200/path", "https://search-3:9200/path");
+    check("exclusive = \"none\"", "exclusive = 'create'");
+    check("level = 3", "level = 4");
+}
+
+#[test]
+fn the_order_of_the_sinks_counts_as_own_watermarks_stand_in_it() {
+    let [one, two] = ["one", "two"].map(|it| format!("[sinks.{it}]\ntype='local'\npath='{it}'\n"));
+    let of = |sinks: [&str; 2]| {
+        let route = "[[route]]\nsinks = ['one', 'two']\n";
+        text(&format!("[sources.p]\ntype = 'stdin'\n{}{route}", sinks.concat())).fingerprint
+    };
+    assert_eq!(of([&one, &two]), of([&one, &two]));
+    assert_ne!(of([&one, &two]), of([&two, &one]));
+}
+
+#[test]
+fn secrets_and_spelling_do_not_count_for_the_fingerprint() {
     let of = |env: &With| load_with("golden/good/full.toml", env).fingerprint;
     let base = of(&With("", "", "1"));
     assert_eq!(of(&With("PASSWORD", "other", "1")), base);
     assert_ne!(of(&With("TASK", "other", "1")), base);
     assert_ne!(of(&With("", "", "2")), base);
+    check_fingerprint("line_max = \"2MiB\"", "line_max = '2048KiB' # the same", true);
 }
 
 #[test]
@@ -190,6 +247,18 @@ fn guarantees_are_what_each_sink_can_keep() {
         .collect();
     let expect = [("search", true), ("vector", false), ("archive", false), ("copy", true)];
     assert_eq!(found, expect.map(|(name, once)| (name.to_owned(), once)));
+}
+
+#[test]
+fn a_folder_from_the_environment_is_named_by_its_variable() {
+    let path = |path: &str| {
+        let config = text(&BASE.replace("path = 'a'", &format!("path = '{path}'")));
+        let SinkKind::Local(local) = &config.sinks[0].kind else { panic!("local") };
+        (local.path.ends_with("kafka-1/a"), local.path_shown.clone())
+    };
+    assert_eq!(path("${BROKER}/a"), (true, "${BROKER}/a".to_owned()));
+    let (_, shown) = path("kafka-1/a");
+    assert!(Path::new(&shown).is_absolute() && shown.ends_with("kafka-1/a"), "{shown}");
 }
 
 #[test]

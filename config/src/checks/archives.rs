@@ -2,6 +2,7 @@
 //! of different depth, or a segment whose fixed beginnings or ends differ. Next: `dead_letters.rs`.
 
 use crate::diagnostic::Diagnostic;
+use crate::pieces::{Piece, literal, pieces};
 use crate::reader::Context;
 use crate::sections::{Drafts, SinkDraft};
 use crate::settings::SinkKind;
@@ -72,42 +73,6 @@ fn normal(path: &Path) -> String {
         }
     }
     parts.join("/")
-}
-
-/// A template as far as it matters here.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Piece {
-    Letter(char),
-    /// Any text without `/`.
-    Value,
-}
-
-fn literal(text: &str) -> Vec<Piece> {
-    text.chars().map(Piece::Letter).collect()
-}
-
-fn pieces(template: &str) -> Vec<Piece> {
-    let mut out = Vec::new();
-    let mut letters = template.chars().peekable();
-    while let Some(letter) = letters.next() {
-        match letter {
-            '{' | '}' if letters.peek() == Some(&letter) => {
-                letters.next();
-                out.push(Piece::Letter(letter));
-            }
-            '{' => {
-                out.push(Piece::Value);
-                for inside in letters.by_ref().take_while(|it| *it != '}') {
-                    // A date format may hold slashes, which stay slashes.
-                    if inside == '/' {
-                        out.extend([Piece::Letter('/'), Piece::Value]);
-                    }
-                }
-            }
-            letter => out.push(Piece::Letter(letter)),
-        }
-    }
-    out
 }
 
 /// Whether two templates may give the same text; says yes when in doubt.

@@ -11,9 +11,11 @@ pub(crate) static ROOT: Section = Section {
             "memory",
             Kind::Bytes { min: 32 << 20, max: 1 << 40 },
             "What everything held in memory may add up to: prefetched records, batches in work, \
-             requests in flight, open objects, known event ids.",
+             requests in flight, open objects, known event ids. The process as a whole takes about \
+             twice as much: set a container's limit by that.",
         )
-        .default("256MiB"),
+        .default("256MiB")
+        .beside_events(),
         Setting::new(
             "unparsed",
             Kind::Choice(&[
@@ -29,7 +31,8 @@ pub(crate) static ROOT: Section = Section {
             Kind::Duration { min: 0, max: 3_600_000 },
             "What a stop may take. What is not settled by then is read again at the next start.",
         )
-        .default("25s"),
+        .default("25s")
+        .beside_events(),
     ],
     example: "memory   = \"256MiB\"\nunparsed = \"keep\"\n",
 };
@@ -43,6 +46,7 @@ pub(crate) static HTTP: Section = Section {
         Kind::Text,
         "Address and port to listen on. Anything but loopback can be reached by others.",
     )
-    .default("127.0.0.1:9600")],
+    .default("127.0.0.1:9600")
+    .beside_events()],
     example: "[http]\nlisten = \"127.0.0.1:9600\"\n",
 };

@@ -163,16 +163,19 @@ pub(crate) static TEST: Section = Section {
     title: "`[[tests]]`",
     doc: "",
     settings: &[
-        Setting::new("name", Kind::Text, "What is tested.").absent("the line, shortened"),
-        Setting::new("line", Kind::Text, "The line.").required().or_empty(),
-        Setting::new("key", Kind::Text, "The key of its record.").or_empty(),
-        Setting::new("headers", Kind::TextMap, "The headers of its record."),
+        Setting::new("name", Kind::Text, "What is tested.")
+            .absent("the line, shortened")
+            .beside_events(),
+        Setting::new("line", Kind::Text, "The line.").required().or_empty().beside_events(),
+        Setting::new("key", Kind::Text, "The key of its record.").or_empty().beside_events(),
+        Setting::new("headers", Kind::TextMap, "The headers of its record.").beside_events(),
         Setting::new(
             "expect",
             Kind::Expectations,
             "What must hold of the event: names as in conditions, and `sinks`, an array.",
         )
-        .required(),
+        .required()
+        .beside_events(),
     ],
     example: "[[tests]]\n\
               line   = '2026-03-12 10:23:45,123 ERROR swift.trainer: CUDA out of memory.'\n\

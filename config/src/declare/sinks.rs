@@ -56,23 +56,29 @@ pub(crate) static ELASTICSEARCH: Section = Section {
             "The index as a template. An event without one of its values becomes a dead letter.",
         )
         .required(),
-        Setting::new("user", Kind::Secret, "The user, with `password`."),
-        Setting::new("password", Kind::Secret, "The password, with `user`."),
-        Setting::new("api_key", Kind::Secret, "An API key, in place of `user` and `password`."),
-        Setting::new("bearer", Kind::Secret, "A token, in place of `user` and `password`."),
+        Setting::new("user", Kind::Secret, "The user, with `password`.").beside_events(),
+        Setting::new("password", Kind::Secret, "The password, with `user`.").beside_events(),
+        Setting::new("api_key", Kind::Secret, "An API key, in place of `user` and `password`.")
+            .beside_events(),
+        Setting::new("bearer", Kind::Secret, "A token, in place of `user` and `password`.")
+            .beside_events(),
         Setting::new(
             "ca_file",
             Kind::Path,
             "A PEM file of certificate authorities, in place of the system's.",
-        ),
+        )
+        .beside_events(),
         Setting::new(
             "compression",
             Kind::Choice(&[word("none", "not at all"), word("gzip", "gzip")]),
             "How request bodies are compressed.",
         )
-        .default("none"),
+        .default("none")
+        .beside_events(),
         Setting::new("batch", Kind::Section(&BATCH), "When a request is full."),
-        Setting::new("in_flight", Kind::Integer { min: 1, max: 64 }, IN_FLIGHT_DOC).default("4"),
+        Setting::new("in_flight", Kind::Integer { min: 1, max: 64 }, IN_FLIGHT_DOC)
+            .default("4")
+            .beside_events(),
         Setting::new(
             "omit",
             Kind::Choices(&[word("message", "the raw line")]),
@@ -80,7 +86,8 @@ pub(crate) static ELASTICSEARCH: Section = Section {
              is enough.",
         ),
         Setting::new("timeout", Kind::Duration { min: 1_000, max: 600_000 }, TIMEOUT_DOC)
-            .default("30s"),
+            .default("30s")
+            .beside_events(),
     ],
     example: "[sinks.search]\n\
               type  = \"elasticsearch\"\n\
@@ -101,11 +108,14 @@ pub(crate) static BATCH: Section = Section {
             Kind::Bytes { min: 1 << 10, max: 90 << 20 },
             "Size of the body before compression.",
         )
-        .default("4MiB"),
+        .default("4MiB")
+        .beside_events(),
         Setting::new("count", Kind::Integer { min: 1, max: 1_000_000 }, "Documents.")
-            .default("10000"),
+            .default("10000")
+            .beside_events(),
         Setting::new("age", Kind::Duration { min: 1, max: HOUR_MS }, "Age of its first document.")
-            .default("1s"),
+            .default("1s")
+            .beside_events(),
     ],
     example: "",
 };
@@ -166,8 +176,9 @@ pub(crate) static SINK_S3: Section = Section {
         )
         .absent("`true` with `endpoint`, else `false`"),
         Setting::new("access_key", Kind::Secret, "The id of an access key, with `secret_key`.")
-            .absent("the AWS SDK's own chain: environment, profile, web identity, instance"),
-        Setting::new("secret_key", Kind::Secret, "Its secret."),
+            .absent("the AWS SDK's own chain: environment, profile, web identity, instance")
+            .beside_events(),
+        Setting::new("secret_key", Kind::Secret, "Its secret.").beside_events(),
         Setting::new(
             "exclusive",
             Kind::Choice(&EXCLUSIVE),
@@ -175,10 +186,13 @@ pub(crate) static SINK_S3: Section = Section {
         )
         .default("create"),
         RECORDS,
-        Setting::new("in_flight", Kind::Integer { min: 1, max: 64 }, IN_FLIGHT_DOC).default("8"),
+        Setting::new("in_flight", Kind::Integer { min: 1, max: 64 }, IN_FLIGHT_DOC)
+            .default("8")
+            .beside_events(),
         PREFIXES_MAX,
         Setting::new("timeout", Kind::Duration { min: 1_000, max: 600_000 }, TIMEOUT_DOC)
-            .default("60s"),
+            .default("60s")
+            .beside_events(),
     ],
     example: "[sinks.archive]\n\
               type     = \"s3\"\n\

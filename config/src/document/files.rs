@@ -5,6 +5,7 @@
 use super::{Entry, Node, PositionMap, Table, Text, Value, interpolate};
 use crate::diagnostic::{Diagnostic, Place, SourceFile};
 use crate::env::Env;
+use std::collections::BTreeSet;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -12,6 +13,9 @@ use toml::de::{DeTable, DeValue};
 
 /// A configuration is written by hand; anything larger is a mistake.
 const FILE_MAX_BYTES: u64 = 4 << 20;
+
+/// Problems that are told with the place they contradict.
+const RELATED_MAX: usize = 100;
 
 /// Files of one folder.
 const FILES_MAX: usize = 1000;
@@ -23,7 +27,7 @@ pub(crate) struct Document {
     pub(crate) folder: PathBuf,
     pub(crate) files: Vec<Arc<SourceFile>>,
     /// Where the TOML itself is broken: file and line.
-    pub(crate) broken_lines: Vec<(usize, usize)>,
+    pub(crate) broken_lines: BTreeSet<(usize, usize)>,
 }
 
 /// Reads a file or a folder. What cannot be read is a problem, never a panic.
@@ -34,7 +38,7 @@ pub(crate) fn read(path: &Path, env: &dyn Env, problems: &mut Vec<Diagnostic>) -
         root: Table::default(),
         folder: folder.to_owned(),
         files: Vec::new(),
-        broken_lines: Vec::new(),
+        broken_lines: BTreeSet::new(),
     };
     let paths = if is_folder { list(path, problems) } else { vec![path.to_owned()] };
     for path in &paths {
@@ -93,11 +97,11 @@ fn read_file(path: &Path, order: usize, problems: &mut Vec<Diagnostic>) -> Optio
         return None;
     }
     match String::from_utf8(bytes) {
-        Ok(text) => Some(Arc::new(SourceFile { name, text, order })),
+        Ok(text) => Some(Arc::new(SourceFile::new(name, text, order))),
         Err(error) => {
             let valid = error.utf8_error().valid_up_to();
             let text = String::from_utf8_lossy(error.as_bytes()).into_owned();
-            let file = Arc::new(SourceFile { name, text, order });
+            let file = Arc::new(SourceFile::new(name, text, order));
             let place = Place::new(&file, valid..valid + '\u{fffd}'.len_utf8());
             let help = "save the file as UTF-8";
             problems.push(Diagnostic::error(&place, "this byte is not valid UTF-8", help));
@@ -109,7 +113,7 @@ fn read_file(path: &Path, order: usize, problems: &mut Vec<Diagnostic>) -> Optio
 fn parse(
     file: &Arc<SourceFile>,
     surroundings: (&dyn Env, &Path),
-    broken_lines: &mut Vec<(usize, usize)>,
+    broken_lines: &mut BTreeSet<(usize, usize)>,
     problems: &mut Vec<Diagnostic>,
 ) -> Table {
     let (root, errors) = DeTable::parse_recoverable(&file.text);
@@ -118,8 +122,10 @@ fn parse(
     for error in errors {
         let end = file.text.len();
         let place = Place::new(file, error.span().unwrap_or(end..end));
-        broken_lines.push((file.order, place.line()));
-        found.push(syntax_problem(&place, error.message(), &table));
+        broken_lines.insert((file.order, place.line()));
+        // What stands earlier is looked for among all keys: not for more than anyone reads.
+        let known = if found.len() < RELATED_MAX { &table } else { &Table::default() };
+        found.push(syntax_problem(&place, error.message(), known));
     }
     problems.append(&mut found);
     table
@@ -137,6 +143,10 @@ fn syntax_problem(place: &Place, message: &str, root: &Table) -> Diagnostic {
             [first] => problem.with_related(first, "first here"),
             _ => problem,
         };
+    }
+    if message.contains("recursion depth") {
+        let help = "take brackets out: no setting is nested more than a few levels deep";
+        return Diagnostic::error(place, "this is nested too deep", help);
     }
     if message.starts_with("string values must be quoted") {
         return if at.trim().is_empty() {

@@ -151,7 +151,7 @@ mod tests {
 
     fn resolved(value: &str) -> (Text, Vec<Diagnostic>) {
         let text = format!("'{value}'");
-        let file = Arc::new(SourceFile { name: "t".to_owned(), text, order: 0 });
+        let file = Arc::new(SourceFile::new("t".to_owned(), text, 0));
         let place = Place::new(&file, 0..value.len() + 2);
         let map = PositionMap::of_literal(&file.text, 0, value);
         let mut problems = Vec::new();

@@ -47,6 +47,43 @@ const FOR_PRODUCERS: [Refusal; 2] = [
     ("plugin.library.paths", "it loads code into the process", "take it out"),
 ];
 
+/// Properties that decide how records come, never which: instances may differ in them and be of one
+/// fingerprint. What is not named here counts.
+const BESIDE_EVENTS: [&str; 20] = [
+    "client.id",
+    "client.rack",
+    "group.instance.id",
+    "session.timeout.ms",
+    "heartbeat.interval.ms",
+    "max.poll.interval.ms",
+    "coordinator.query.interval.ms",
+    "connections.max.idle.ms",
+    "metadata.max.age.ms",
+    "topic.metadata.refresh.interval.ms",
+    "topic.metadata.refresh.fast.interval.ms",
+    "topic.metadata.refresh.sparse",
+    "max.in.flight",
+    "max.in.flight.requests.per.connection",
+    "statistics.interval.ms",
+    "debug",
+    "log_level",
+    "security.protocol",
+    "enable.ssl.certificate.verification",
+    "max.partition.fetch.bytes",
+];
+
+/// The same by how a name begins.
+const BESIDE_EVENTS_STARTS: [&str; 8] = [
+    "fetch.",
+    "socket.",
+    "log.",
+    "reconnect.backoff.",
+    "retry.backoff.",
+    "sasl.",
+    "ssl.",
+    "https.",
+];
+
 /// Names that hold a value only some may see.
 const SECRET_PARTS: [&str; 5] = ["password", "secret", "key", "oauthbearer", "jaas"];
 
@@ -93,8 +130,10 @@ fn add(
     };
     refuse(reader, role, entry, name, secret.reveal());
     let outside = matches!(&entry.node.value, Value::Text(text) if text.is_secret());
-    if !hidden && !outside {
-        reader.context.note(reader.name_of(&format!("properties.{name}")), secret.reveal());
+    let is_beside = BESIDE_EVENTS.contains(&name)
+        || BESIDE_EVENTS_STARTS.iter().any(|start| name.starts_with(start));
+    if !hidden && !outside && !is_beside {
+        reader.note(&format!("properties.{name}"), secret.reveal());
     }
     if properties.insert(name.to_owned(), secret).is_some() {
         let message = format!("property `{name}` is given twice");

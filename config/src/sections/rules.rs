@@ -60,7 +60,7 @@ fn read_one_parser(reader: &Reader<'_>) -> ParseDraft {
     let name = reader.text("name");
     let groks = reader.node("grok").map(|it| one_or_more(reader, "grok", it)).unwrap_or_default();
     for (index, grok) in groks.iter().enumerate() {
-        reader.context.note(reader.name_of(&format!("grok[{index}]")), &*grok.value);
+        reader.note(&format!("grok[{index}]"), &*grok.value);
     }
     let patterns = reader
         .text_map("patterns")

@@ -1,6 +1,7 @@
-//! `[sinks.NAME]`. Next: `rules.rs`.
+//! `[sinks.NAME]`. Next: `prefix.rs`, for what stands before the names of objects.
 
 use super::TopLevel;
+use super::prefix::prefix;
 use crate::declare;
 use crate::diagnostic::Place;
 use crate::document::{Entry, Text};
@@ -9,6 +10,9 @@ use crate::settings::{
     Auth, BatchSettings, Compression, ElasticsearchSink, Exclusive, LocalSink, ObjectSettings,
     Records, S3Credentials, S3Sink, Secret, Sink, SinkKind,
 };
+use std::fs::File;
+use std::io::Read as _;
+use std::path::PathBuf;
 
 /// A sink and the places others must agree with.
 pub(crate) struct SinkDraft {
@@ -22,6 +26,11 @@ pub(crate) struct SinkDraft {
 
 /// One bit each in `Route::sinks`.
 const SINKS_MAX: usize = 64;
+
+/// No more of a `ca_file` is looked at; a system's whole bundle has a quarter of a mebibyte.
+const CA_FILE_MAX_BYTES: u64 = 16 << 20;
+
+const PEM_BEGIN: &str = "-----BEGIN CERTIFICATE-----";
 
 pub(super) fn read(top: &TopLevel<'_>) -> Vec<SinkDraft> {
     let entries = top.named("sinks");
@@ -64,7 +73,7 @@ fn read_elasticsearch(reader: &Reader<'_>, templates: &mut Vec<Text>) -> Elastic
         urls: urls.into_iter().map(|it| Secret::with_shown(it.value.clone(), it.shown())).collect(),
         index: index.value.clone(),
         auth: read_auth(reader),
-        ca_file: reader.path("ca_file").map(|it| it.0),
+        ca_file: read_ca_file(reader),
         compression: match reader.choice("compression") {
             "gzip" => Compression::Gzip,
             _ => Compression::None,
@@ -79,8 +88,26 @@ fn read_elasticsearch(reader: &Reader<'_>, templates: &mut Vec<Text>) -> Elastic
 }
 
 /// A template that may be missing; what stands in for it is never used.
-fn template(reader: &Reader<'_>, key: &str) -> Text {
+pub(super) fn template(reader: &Reader<'_>, key: &str) -> Text {
     reader.text(key).unwrap_or_else(|| Text::fixed("", &reader.place))
+}
+
+/// A file of certificates, of which it must hold one: which they are is seen when they are used.
+fn read_ca_file(reader: &Reader<'_>) -> Option<PathBuf> {
+    let (path, text) = reader.path("ca_file")?;
+    let name = reader.name_of("ca_file");
+    let mut pem = Vec::new();
+    let read = File::open(&path).and_then(|it| it.take(CA_FILE_MAX_BYTES).read_to_end(&mut pem));
+    if let Err(error) = read {
+        let message = format!("`{name}`: the file `{}` cannot be read: {error}", text.shown());
+        let help = "a relative path starts at the folder of this configuration file";
+        reader.context.error(&text.place, message, help);
+    } else if !String::from_utf8_lossy(&pem).contains(PEM_BEGIN) {
+        let message = format!("`{name}`: the file `{}` holds no certificate", text.shown());
+        let help = format!("name a PEM file; each certificate begins with `{PEM_BEGIN}`");
+        reader.context.error(&text.place, message, help);
+    }
+    Some(path)
 }
 
 fn read_auth(reader: &Reader<'_>) -> Auth {
@@ -194,10 +221,15 @@ fn read_credentials(reader: &Reader<'_>) -> Option<S3Credentials> {
 }
 
 fn read_local(reader: &Reader<'_>, templates: &mut Vec<Text>) -> LocalSink {
-    let path = reader.path("path").map(|it| it.0).unwrap_or_default();
+    let (path, path_shown) = match reader.path("path") {
+        Some((path, text)) if text.is_secret() => (path, text.shown().to_owned()),
+        Some((path, _)) => (path.clone(), path.display().to_string()),
+        None => Default::default(),
+    };
     let prefix = prefix(reader);
     let sink = LocalSink {
         path,
+        path_shown,
         prefix: prefix.value.clone(),
         object: object(reader),
         records: records(reader),
@@ -205,29 +237,6 @@ fn read_local(reader: &Reader<'_>, templates: &mut Vec<Text>) -> LocalSink {
     };
     templates.extend([Text::fixed("", &prefix.place), prefix]);
     sink
-}
-
-fn prefix(reader: &Reader<'_>) -> Text {
-    let prefix = template(reader, "prefix");
-    let value = &prefix.value;
-    let problem = if value.is_empty() {
-        None
-    } else if value.starts_with('/') {
-        Some(("begins with `/`", format!("write `{}`", prefix.shown().trim_start_matches('/'))))
-    } else if !value.ends_with('/') {
-        Some(("does not end with `/`", format!("write `{}/`", prefix.shown())))
-    } else if value.split('/').any(|segment| matches!(segment, "." | "..")) {
-        Some(("holds `.` or `..`", "take it out".to_owned()))
-    } else if value.contains("//") {
-        Some(("holds `//`", "keep one `/`".to_owned()))
-    } else {
-        None
-    };
-    if let Some((problem, help)) = problem {
-        let message = format!("`{}` {problem}", reader.name_of("prefix"));
-        reader.context.error(&prefix.place, message, help);
-    }
-    prefix
 }
 
 fn check_buckets(reader: &Reader<'_>, bucket: &Text, buckets: &[Text]) {

@@ -147,7 +147,7 @@ fn check_pattern(reader: &Reader<'_>, pattern: &Text) {
 fn read_start(reader: &Reader<'_>) -> Start {
     let example = "write `earliest`, `latest` or a time such as `2026-03-12T10:00:00+08:00`";
     let Some(node) = reader.node("start") else {
-        reader.context.note(reader.name_of("start"), "earliest");
+        reader.note("start", "earliest");
         return Start::Earliest;
     };
     let (value, shown) = match &node.value {
@@ -160,7 +160,7 @@ fn read_start(reader: &Reader<'_>) -> Start {
             return Start::Earliest;
         }
     };
-    reader.context.note(reader.name_of("start"), value);
+    reader.note("start", value);
     let name = reader.name_of("start");
     match value {
         "earliest" => Start::Earliest,

@@ -159,6 +159,8 @@ pub enum Records {
 pub struct LocalSink {
     /// The folder; created when missing.
     pub path: PathBuf,
+    /// The same as messages may show it, without what came from the environment.
+    pub path_shown: String,
     /// The prefix below it as a template; compiled in `Plan::targets`. Empty or ends in `/`.
     pub prefix: String,
     /// When an object is closed.
