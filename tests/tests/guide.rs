@@ -1,0 +1,110 @@
+//! What the documents tell a reader to type: the steps of the guide that need no service, in order
+//! and in one folder, and the configuration of the README.
+//!
+//! The invariant: what a document shows as an answer is an answer of the command before it. Next
+//! stop: `docs/getting-started.md`.
+
+use anyhow::{Context as _, Result, ensure};
+use riverhog_tests::{binary, run_command};
+use serde_json::Value;
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+const GUIDE: &str = include_str!("../../docs/getting-started.md");
+const README: &str = include_str!("../../README.md");
+
+/// Steps of the guide that need nothing but the program.
+const STEPS: [&str; 3] = ["## 2. ", "## 3. ", "## 4. "];
+
+/// A fenced block: the heading it stands under, its language, its text.
+struct Block<'a> {
+    heading: &'a str,
+    language: &'a str,
+    text: String,
+}
+
+fn blocks(document: &str) -> Vec<Block<'_>> {
+    let (mut blocks, mut heading, mut is_open) = (Vec::new(), "", false);
+    for line in document.lines() {
+        match (line.strip_prefix("```"), is_open) {
+            (Some(language), false) => {
+                blocks.push(Block { heading, language, text: String::new() });
+            }
+            (None, true) => {
+                let block: &mut Block<'_> = blocks.last_mut().expect("one is open");
+                block.text.push_str(line);
+                block.text.push('\n');
+            }
+            (None, false) if line.starts_with('#') => heading = line,
+            (Some(_), true) | (None, false) => {}
+        }
+        is_open ^= line.starts_with("```");
+    }
+    blocks
+}
+
+/// Runs a block as one would type it, and gives what it prints.
+fn type_in(folder: &Path, text: &str) -> Result<String> {
+    let program = binary()?.parent().context("it stands in a folder")?;
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let path =
+        std::env::join_paths([program.to_owned()].into_iter().chain(std::env::split_paths(&path)))?;
+    let mut command = Command::new("sh");
+    command.args(["-eu", "-c", text]).current_dir(folder).env("PATH", path).stdin(Stdio::null());
+    let output = command.output()?;
+    ensure!(output.status.success(), "{text}{}", String::from_utf8_lossy(&output.stderr));
+    Ok(String::from_utf8(output.stdout)?)
+}
+
+/// Every value of the block is one of the lines.
+fn shows(text: &str, printed: &str) -> Result<()> {
+    let lines: Vec<Value> = printed
+        .lines()
+        .map(serde_json::from_str)
+        .collect::<Result<_, _>>()
+        .context(printed.to_owned())?;
+    for value in serde_json::Deserializer::from_str(text).into_iter::<Value>() {
+        let value = value?;
+        ensure!(lines.contains(&value), "not printed: {value}\nbut: {printed}");
+    }
+    Ok(())
+}
+
+#[test]
+fn the_guide_can_be_typed_in() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let (mut printed, mut typed, mut shown) = (String::new(), 0, 0);
+    for block in blocks(GUIDE) {
+        if !STEPS.iter().any(|step| block.heading.starts_with(step)) {
+            continue;
+        }
+        match block.language {
+            "toml" => fs::write(folder.path().join("riverhog.toml"), &block.text)?,
+            "csv" => fs::write(folder.path().join("hosts.csv"), &block.text)?,
+            "sh" => {
+                printed = type_in(folder.path(), &block.text)?;
+                typed += 1;
+            }
+            "json" => {
+                shows(&block.text, &printed).with_context(|| block.heading.to_owned())?;
+                shown += 1;
+            }
+            other => anyhow::bail!("{}: what is a block of {other}?", block.heading),
+        }
+    }
+    ensure!((typed, shown) == (3, 2), "{typed} blocks were typed in, {shown} compared");
+    Ok(())
+}
+
+#[test]
+fn the_configuration_of_the_readme_is_good() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let blocks = blocks(README);
+    let config = blocks.iter().find(|block| block.language == "toml").context("it has one")?;
+    fs::write(folder.path().join("riverhog.toml"), &config.text)?;
+    let finished = run_command(folder.path(), &["check"])?;
+    ensure!(finished.code == Some(0) && finished.stderr.is_empty(), "{finished:?}");
+    ensure!(finished.stdout.ends_with("0 errors, 0 warnings\n"), "{finished:?}");
+    Ok(())
+}
