@@ -21,6 +21,9 @@ pub struct DeliveryRules {
     pub open_lines_are_unsettled: bool,
     /// Own watermarks count only under the fingerprint they were written with.
     pub own_watermarks_need_their_fingerprint: bool,
+    /// After a swap of tables own watermarks are forgotten, and committed again only once the
+    /// common one has passed what was read before.
+    pub table_swap_forgets_own_watermarks: bool,
     /// A chain's first touch reads back to the first footer below the generation's start.
     pub first_touch_reads_back: bool,
     /// The chain's running maximum never falls from one object to the next.
@@ -53,6 +56,7 @@ impl DeliveryRules {
             watermark_never_cuts_a_record: true,
             open_lines_are_unsettled: true,
             own_watermarks_need_their_fingerprint: true,
+            table_swap_forgets_own_watermarks: true,
             first_touch_reads_back: true,
             chain_maximum_runs: true,
             unread_footer_is_unknown: true,
@@ -75,6 +79,9 @@ impl DeliveryRules {
         ("open_lines_are_unsettled", |rules| rules.open_lines_are_unsettled = false),
         ("own_watermarks_need_their_fingerprint", |rules| {
             rules.own_watermarks_need_their_fingerprint = false;
+        }),
+        ("table_swap_forgets_own_watermarks", |rules| {
+            rules.table_swap_forgets_own_watermarks = false;
         }),
         ("first_touch_reads_back", |rules| rules.first_touch_reads_back = false),
         ("chain_maximum_runs", |rules| rules.chain_maximum_runs = false),

@@ -49,7 +49,9 @@ pub struct Settings {
 /// Why the driver ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Ended {
-    /// Asked to stop, or a finite source was read; everything is settled and committed.
+    /// A finite source was read to its end; everything is settled.
+    Read,
+    /// Asked to stop; everything that was read is settled and committed.
     Settled,
     /// The deadline came first: what is unsettled will be read again.
     Deadline,
@@ -97,6 +99,8 @@ struct Running {
     fingerprint: Arc<str>,
     /// The time `latest` resolved to, carried by every commit.
     start_time_ms: Option<i64>,
+    /// A finite source has been read to its end, and no part of it is to be read again.
+    is_read: bool,
 }
 
 impl Driver {
@@ -110,6 +114,7 @@ impl Driver {
             committing: None,
             fingerprint,
             start_time_ms: None,
+            is_read: false,
         };
         // They may have changed while the source was started.
         running.swap_tables();
@@ -206,7 +211,8 @@ impl Running {
                 }
             }
             SourceEvent::Connected(connected) => self.driver.health.set_connected(connected),
-            SourceEvent::Finished | SourceEvent::Fatal(_) => {}
+            SourceEvent::Finished => self.is_read = true,
+            SourceEvent::Fatal(_) => {}
         }
     }
 
@@ -216,7 +222,9 @@ impl Running {
         // Tables are offered under the lock that this holds: they are those of the fingerprint.
         let fingerprint = self.driver.fingerprint.borrow_and_update();
         if *fingerprint != self.fingerprint {
-            self.held.values_mut().for_each(HeldPartition::swap_tables);
+            if self.driver.settings.rules.table_swap_forgets_own_watermarks {
+                self.held.values_mut().for_each(HeldPartition::swap_tables);
+            }
             self.fingerprint = Arc::clone(&fingerprint);
         }
         self.driver.transform.swap_tables();
@@ -352,6 +360,7 @@ impl Running {
                 incarnation: held.generation.incarnation.clone(),
             };
             self.hold_from(&assigned, own);
+            self.is_read = false;
             self.command(SourceCommand::Rewind { partition, offset, epoch }).await;
         }
         self.tell_sinks_ended();
@@ -410,6 +419,13 @@ impl Running {
                     held.plain_metadata = true;
                     self.driver.metrics.commits("metadata_refused", 1);
                 }
+                CommitOutcome::Overtaken(why) => {
+                    tracing::info!(
+                        partition = %entry.partition, reason = %why,
+                        "not committed, as the partition changes hands"
+                    );
+                    self.driver.metrics.commits("failed", 1);
+                }
                 CommitOutcome::Failed(why) => {
                     tracing::warn!(partition = %entry.partition, reason = %why, "commit failed");
                     self.driver.metrics.commits("failed", 1);
@@ -442,6 +458,7 @@ impl Running {
     /// A finite source was read: everything must settle, however long it takes, unless the process
     /// is asked to stop meanwhile.
     async fn finish(&mut self) -> Ended {
+        self.is_read = true;
         let mut stop = self.driver.stop.clone();
         tokio::select! {
             biased;
@@ -462,7 +479,9 @@ impl Running {
     async fn drain(&mut self, deadline: Option<tokio::time::Instant>) -> Ended {
         let mut ticks = 0;
         let settled = loop {
-            if self.held.values().all(is_drained) {
+            // Without a deadline this waits for the source's end, also for its second after a cure.
+            let is_over = deadline.is_some() || self.is_read;
+            if is_over && self.held.values().all(is_drained) {
                 break self.held.values().all(|held| held.generation.ledger().is_settled());
             }
             if deadline.is_some_and(|deadline| clock::instant() >= deadline) {
@@ -487,7 +506,11 @@ impl Running {
             }
         };
         self.commit_last().await;
-        if settled { Ended::Settled } else { Ended::Deadline }
+        match settled {
+            true if self.is_read => Ended::Read,
+            true => Ended::Settled,
+            false => Ended::Deadline,
+        }
     }
 
     async fn commit_last(&mut self) {
@@ -536,3 +559,6 @@ async fn outcomes(committing: &mut Option<Committing>) -> (Vec<CommitEntry>, Vec
     let entries = committing.take().map(|done| done.entries).unwrap_or_default();
     (entries, outcomes)
 }
+
+#[cfg(test)]
+mod tests;

@@ -83,7 +83,7 @@ pub fn free_port() -> Result<u16> {
 
 /// The binary that is tested: the one that `./x test` names, else the one that cargo has just
 /// brought up to date, in the same profile and with the same packages as the tests themselves.
-fn binary() -> Result<&'static Path> {
+pub fn binary() -> Result<&'static Path> {
     static BINARY: OnceLock<Result<PathBuf, String>> = OnceLock::new();
     let found = BINARY.get_or_init(|| match std::env::var_os("RIVERHOG_BIN") {
         Some(path) => Ok(path.into()),

@@ -6,7 +6,7 @@
 //! themselves, `pipeline/src/commands/`.
 
 use anyhow::{Context as _, Result, ensure};
-use riverhog_tests::{Finished, Launch, Riverhog, eventually, free_port, run_command};
+use riverhog_tests::{Finished, Launch, Riverhog, binary, eventually, free_port, run_command};
 use std::fmt::Write as _;
 use std::fs;
 use std::io::Write as _;
@@ -38,12 +38,7 @@ fn folder() -> Result<TempDir> {
 
 /// Runs a command with something on standard input.
 fn run_with_input(folder: &Path, args: &[&str], input: &[u8]) -> Result<Finished> {
-    // The harness knows where the binary is, or builds it; it stands where this test's folder is.
-    run_command(folder, &["--version"])?;
-    let binary = std::env::var_os("RIVERHOG_BIN").map(PathBuf::from);
-    let beside = std::env::current_exe()?;
-    let beside = beside.ancestors().nth(2).context("the test stands in target")?.join("riverhog");
-    let mut child = Command::new(binary.unwrap_or(beside))
+    let mut child = Command::new(binary()?)
         .args(args)
         .current_dir(folder)
         .stdin(Stdio::piped())
@@ -259,6 +254,95 @@ async fn a_second_signal_cannot_wait() -> Result<()> {
     running.signal("INT")?;
     let code = running.wait_exit(DEADLINE).await?;
     ensure!(code == Some(130), "{code:?}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_pipe_that_nobody_writes_to_is_told_and_can_be_stopped() -> Result<()> {
+    let folder = folder()?;
+    let made = Command::new("mkfifo").arg(folder.path().join("sample.pipe")).status()?;
+    ensure!(made.success(), "{made:?}");
+    let config = fs::read_to_string(folder.path().join("pipe.toml"))?;
+    let (name, path) = ("waiting".to_owned(), folder.path().to_owned());
+    let launch = Launch { folder: path, name, config, ..Launch::default() };
+    let mut running = Riverhog::start(launch)?;
+    logged(&running, "riverhog starts").await;
+    let ready = running.http().get("/health/ready").await?;
+    ensure!(ready.json()?["reason"] == "no_input", "{}", ready.text());
+    running.signal("TERM")?;
+    // Within the hour that the stop might take only because nothing has to be waited for.
+    let code = running.wait_exit(DEADLINE).await?;
+    ensure!(code == Some(130), "{code:?}");
+    Ok(())
+}
+
+#[test]
+fn input_that_cannot_be_read_is_not_called_output() -> Result<()> {
+    let folder = folder()?;
+    for args in [&["parse"][..], &["grok", "%{WORD:w}"], &["grok", "--batch"]] {
+        let mut command = Command::new(binary()?);
+        let output = command.args(args).stdin(fs::File::open(folder.path())?).output()?;
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        ensure!(stderr.contains("cannot read standard input"), "{args:?}: {stderr}");
+        ensure!(stderr.contains("help: ") && output.status.code() == Some(1), "{args:?}: {stderr}");
+    }
+    Ok(())
+}
+
+/// Starts a configuration and waits until its log holds all these words.
+async fn logs(folder: &Path, name: &str, config: String, words: &[&str]) -> Result<()> {
+    let (name, folder) = (name.to_owned(), folder.to_owned());
+    let running = Riverhog::start(Launch { folder, name, config, ..Launch::default() })?;
+    for words in words {
+        logged(&running, words).await;
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn what_stands_still_says_where_and_what_to_do() -> Result<()> {
+    let folder = folder()?;
+    let folder = folder.path();
+    let port = free_port()?;
+    let config = fs::read_to_string(folder.join("stuck.toml"))?;
+    let refused = format!("http://127.0.0.1:{port}: ");
+    logs(folder, "refused", config.replace("@PORT@", &port.to_string()), &[&refused]).await?;
+
+    // Keys that another sink has written.
+    let config = fs::read_to_string(folder.join("file-to-local.toml"))?;
+    file_to_local(folder)?;
+    let finished = run_command(folder, &["run"])?;
+    ensure!(finished.code == Some(0), "{finished:?}");
+    let renamed = config.replace("[sinks.archive]", "[sinks.other]");
+    let renamed = renamed.replace("\"archive\"]", "\"other\"]");
+    let words = ["foreign_chain", "name it as before, or give it another `prefix` or `bucket`"];
+    logs(folder, "foreign", renamed, &words).await?;
+
+    // A file where the archive's folder must be.
+    let taken = config.replace("\"archive-errors\"", "\"sample.log\"");
+    let words = ["not_a_folder", "in the folder ", "set another `path` or `prefix`"];
+    logs(folder, "taken", taken, &words).await
+}
+
+/// A machine without credentials, and an address of instance metadata that never answers.
+#[test]
+fn missing_credentials_are_told_soon_and_plainly() -> Result<()> {
+    let folder = folder()?;
+    let silent = std::net::TcpListener::bind("127.0.0.1:0")?;
+    let mut command = Command::new(binary()?);
+    command.args(["check", "--connect", "without-keys.toml"]).current_dir(folder.path());
+    for (name, _) in std::env::vars_os() {
+        if name.to_string_lossy().starts_with("AWS_") {
+            command.env_remove(name);
+        }
+    }
+    let metadata = format!("http://{}", silent.local_addr()?);
+    command.env("AWS_EC2_METADATA_SERVICE_ENDPOINT", metadata).env("HOME", folder.path());
+    let output = command.output()?;
+    let stdout = String::from_utf8_lossy(&output.stdout);
+    ensure!(stdout.contains("archive  credentials: none were found\n"), "{stdout}");
+    ensure!(stdout.contains("help: set `access_key` and `secret_key`, or "), "{stdout}");
+    ensure!(output.status.code() == Some(3), "{output:?}");
     Ok(())
 }
 

@@ -183,7 +183,7 @@ impl Pipeline {
         for source in self.sources {
             running.spawn(source.run());
         }
-        let mut all = Ok(Ended::Settled);
+        let mut all = Ok(Ended::Read);
         while let Some(joined) = running.join_next().await {
             let one = match joined {
                 Ok(one) => one,
@@ -198,16 +198,17 @@ impl Pipeline {
     }
 }
 
-/// The first failure, else the first deadline that was missed.
+/// The first failure, else the first deadline that was missed, else the first that was stopped.
 fn worse(
     before: Result<Ended, AssembleError>,
     one: Result<Ended, AssembleError>,
 ) -> Result<Ended, AssembleError> {
     let weight = |ended: &Result<Ended, AssembleError>| match ended {
-        Ok(Ended::Settled) => 0,
-        Ok(Ended::Deadline) => 1,
-        Ok(Ended::Failed(_)) => 2,
-        Err(_) => 3,
+        Ok(Ended::Read) => 0,
+        Ok(Ended::Settled) => 1,
+        Ok(Ended::Deadline) => 2,
+        Ok(Ended::Failed(_)) => 3,
+        Err(_) => 4,
     };
     if weight(&one) > weight(&before) { one } else { before }
 }

@@ -70,6 +70,7 @@ pub(super) async fn start(
 pub fn http_settings(sink: &ElasticsearchSink) -> HttpSettings {
     HttpSettings {
         urls: sink.urls.iter().map(|url| url.reveal().clone()).collect(),
+        urls_shown: sink.urls.iter().map(|url| url.shown().to_owned()).collect(),
         credentials: match &sink.auth {
             Auth::None => Credentials::None,
             Auth::Basic { user, password } => Credentials::Basic {
@@ -97,17 +98,31 @@ pub async fn stores(sink: &Sink) -> Result<Option<Stores>, AssembleError> {
             stores.map(Some).map_err(|cause| AssembleError::S3 { sink: sink.name.clone(), cause })
         }
         SinkKind::Local(local) => {
-            let store: Arc<dyn ObjectStore> = Arc::new(LocalStore::new(&local.path));
+            let store: Arc<dyn ObjectStore> =
+                Arc::new(LocalStore::shown_as(&local.path, &local.path_shown));
             Ok(Some(Stores::from([(String::new(), store)])))
         }
     }
 }
 
 async fn s3_stores(sink: &S3Sink) -> Result<Stores, S3SettingsError> {
+    let first = s3_store(sink).await?;
+    let store = |bucket: &String| -> (String, Arc<dyn ObjectStore>) {
+        (bucket.clone(), Arc::new(first.bucket(bucket)))
+    };
+    Ok(sink.buckets.iter().map(store).collect())
+}
+
+/// The store of the first bucket of an `s3` sink.
+///
+/// # Errors
+/// Settings of no use.
+pub async fn s3_store(sink: &S3Sink) -> Result<S3Store, S3SettingsError> {
     let timeout = Duration::from_millis(sink.timeout_ms);
     let credentials = sink.credentials.as_ref();
     let settings = S3Settings {
         endpoint: sink.endpoint.as_ref().map(|it| it.reveal().clone()),
+        endpoint_shown: sink.endpoint.as_ref().map(|it| it.shown().to_owned()),
         region: sink.region.clone(),
         path_style: sink.path_style,
         credentials: credentials
@@ -116,17 +131,7 @@ async fn s3_stores(sink: &S3Sink) -> Result<Stores, S3SettingsError> {
         connect_timeout: timeout.min(CONNECT_MAX),
         timeout,
     };
-    let mut stores = Stores::new();
-    let mut first: Option<S3Store> = None;
-    for bucket in &sink.buckets {
-        let store = match &first {
-            Some(store) => store.bucket(bucket),
-            None => S3Store::new(&settings, bucket).await?,
-        };
-        first.get_or_insert_with(|| store.clone());
-        stores.insert(bucket.clone(), Arc::new(store));
-    }
-    Ok(stores)
+    S3Store::new(&settings, sink.buckets.first().map_or("", String::as_str)).await
 }
 
 fn bulk_settings(sink: &ElasticsearchSink) -> elasticsearch::Settings {

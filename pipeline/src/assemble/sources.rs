@@ -15,7 +15,8 @@ use crate::source::error::SourceError;
 use crate::source::file::{self, FileSettings};
 use crate::source::kafka::{self, KafkaSettings};
 
-/// Starts a source; for Kafka this waits until a broker was reached.
+/// Starts a source; for Kafka this waits until a broker was reached, for a pipe until its other end
+/// is open.
 pub(super) async fn start(
     source: &Source,
     memory: &Memory,
@@ -27,19 +28,20 @@ pub(super) async fn start(
             let settings = kafka_settings(source, kafka, memory, kafka_sources, revoke_wait)?;
             kafka::spawn(settings, memory.clone()).await
         }
-        SourceKind::File(file) => file_source(source, Some(file.path.clone()), memory),
-        SourceKind::Stdin => file_source(source, None, memory),
+        SourceKind::File(file) => file_source(source, Some(file.path.clone()), memory).await,
+        SourceKind::Stdin => file_source(source, None, memory).await,
     };
     started.map_err(|cause| AssembleError::Source { source_name: source.name.clone(), cause })
 }
 
-fn file_source(
+async fn file_source(
     source: &Source,
     path: Option<PathBuf>,
     memory: &Memory,
 ) -> Result<SourceLink, SourceError> {
     let lineage = source.lineage.clone();
-    file::spawn(&FileSettings { path, lineage, batch_bytes: memory.batch_bytes() }, memory.clone())
+    let settings = FileSettings { path, lineage, batch_bytes: memory.batch_bytes() };
+    file::spawn(&settings, memory.clone()).await
 }
 
 fn kafka_settings(

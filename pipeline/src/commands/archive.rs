@@ -121,7 +121,7 @@ async fn places(args: &VerifyArgs, console: Console) -> Result<Vec<Place>, Comma
         let Some(stores) = stores(sink).await? else { continue };
         for (bucket, store) in stores {
             let place = match &sink.kind {
-                SinkKind::Local(local) => local.path.display().to_string(),
+                SinkKind::Local(local) => local.path_shown.clone(),
                 SinkKind::S3(_) | SinkKind::Elasticsearch(_) => format!("bucket {bucket}"),
             };
             places.push(Place { name: format!("{} ({place})", sink.name), store });

@@ -10,11 +10,13 @@ use bytes::Bytes;
 use http::Method;
 use rdkafka::consumer::{BaseConsumer, Consumer as _};
 use riverhog_config::{
-    Config, DeadLetter, ElasticsearchSink, Exclusive, KafkaSource, Secret, Sink, SinkKind, Topics,
+    Config, DeadLetter, ElasticsearchSink, Exclusive, KafkaSource, S3Sink, Secret, Sink, SinkKind,
+    Topics,
 };
 use serde_json::Value;
 
-use crate::assemble::sinks::{http_settings, stores};
+use crate::assemble::sinks::{http_settings, s3_store, stores};
+use crate::sink::archive::s3::CREDENTIALS_HELP;
 use crate::sink::archive::store::{
     Depth, ListRequest, ObjectStore, PutOutcome, ReadOutcome, probe_exclusive,
 };
@@ -194,10 +196,15 @@ async fn archive(sink: &Sink, exclusive: bool) -> Vec<Finding> {
         Ok(stores) => stores.unwrap_or_default(),
         Err(error) => return vec![Finding::bad(&sink.name, "client", error.to_string(), "")],
     };
+    if let SinkKind::S3(s3) = &sink.kind
+        && let Some(finding) = without_credentials(&sink.name, s3).await
+    {
+        return vec![finding];
+    }
     let mut findings = Vec::new();
     for (bucket, store) in &stores {
         let what = match &sink.kind {
-            SinkKind::Local(local) => format!("folder {}", local.path.display()),
+            SinkKind::Local(local) => format!("folder {}", local.path_shown),
             SinkKind::S3(_) | SinkKind::Elasticsearch(_) => format!("bucket {bucket}"),
         };
         findings.push(match ask_store(&**store, exclusive).await {
@@ -206,6 +213,13 @@ async fn archive(sink: &Sink, exclusive: bool) -> Vec<Finding> {
         });
     }
     findings
+}
+
+/// Says so when no request could be signed; each would find that out by itself, and slowly.
+pub(super) async fn without_credentials(name: &str, sink: &S3Sink) -> Option<Finding> {
+    let store = s3_store(sink).await.ok()?;
+    let problem = store.has_credentials().await.err()?;
+    Some(Finding::bad(name, "credentials", problem, CREDENTIALS_HELP))
 }
 
 /// Whether a store can be listed.

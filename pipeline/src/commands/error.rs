@@ -12,6 +12,9 @@ use super::console::{Mood, paint};
 use crate::assemble::AssembleError;
 use crate::telemetry::escape::escape_control;
 
+/// The cure of input that cannot be read.
+const INPUT_HELP: &str = "give it lines, as in `< train.log` or `cat train.log | riverhog …`";
+
 /// See the module documentation.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum CommandError {
@@ -21,6 +24,9 @@ pub(crate) enum CommandError {
     /// Standard output cannot be written to.
     #[error("cannot write to standard output: {0}")]
     Output(#[from] io::Error),
+    /// Standard input cannot be read.
+    #[error("cannot read standard input: {0}")]
+    Input(io::Error),
     /// Anything else.
     #[error("{message}")]
     Other {
@@ -61,7 +67,7 @@ impl CommandError {
     pub(crate) fn exit(&self) -> Exit {
         match self {
             CommandError::Config(_) => Exit::WrongInput,
-            CommandError::Output(_) => Exit::Failed,
+            CommandError::Output(_) | CommandError::Input(_) => Exit::Failed,
             CommandError::Other { exit, .. } => *exit,
         }
     }
@@ -71,6 +77,7 @@ impl CommandError {
         let (message, help) = match self {
             CommandError::Config(report) => return report.render(colors),
             CommandError::Output(_) => (self.to_string(), None),
+            CommandError::Input(_) => (self.to_string(), Some(INPUT_HELP)),
             CommandError::Other { message, help, .. } => (message.clone(), help.as_deref()),
         };
         let mut text = paint(colors, Mood::Bad, "error");

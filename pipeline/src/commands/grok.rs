@@ -124,7 +124,7 @@ fn each_line(
     end: u8,
     input: &mut impl BufRead,
     out: &mut impl Write,
-) -> io::Result<()> {
+) -> Result<(), CommandError> {
     let mut scratch = grok.scratch();
     let (mut line, mut captures) = (Vec::new(), Vec::new());
     while read_until(input, end, &mut line, LINE_BYTES_MAX)?.is_some() {
@@ -207,7 +207,7 @@ struct Request {
     keep_empty_captures: bool,
 }
 
-fn batch(input: &mut impl BufRead, out: &mut impl Write) -> io::Result<()> {
+fn batch(input: &mut impl BufRead, out: &mut impl Write) -> Result<(), CommandError> {
     let mut line = Vec::new();
     while read_until(input, b'\n', &mut line, LINE_BYTES_MAX)?.is_some() {
         if line.trim_ascii().is_empty() {

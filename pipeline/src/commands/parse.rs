@@ -96,7 +96,7 @@ fn parse(
     received_ns: i64,
     input: &mut impl BufRead,
     out: &mut impl Write,
-) -> io::Result<()> {
+) -> Result<(), CommandError> {
     let mut line = Vec::new();
     let mut offset = 0;
     let mut number = 0_u64;
@@ -126,7 +126,7 @@ pub(super) fn read_line(
     input: &mut impl BufRead,
     line: &mut Vec<u8>,
     kept_max: usize,
-) -> io::Result<Option<usize>> {
+) -> Result<Option<usize>, CommandError> {
     read_until(input, b'\n', line, kept_max)
 }
 
@@ -136,11 +136,15 @@ pub(super) fn read_until(
     end: u8,
     line: &mut Vec<u8>,
     kept_max: usize,
-) -> io::Result<Option<usize>> {
+) -> Result<Option<usize>, CommandError> {
     line.clear();
     let mut read = 0;
     loop {
-        let buffer = input.fill_buf()?;
+        let buffer = match input.fill_buf() {
+            Ok(buffer) => buffer,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(error) => return Err(CommandError::Input(error)),
+        };
         if buffer.is_empty() {
             return Ok((read > 0).then_some(read));
         }

@@ -35,7 +35,8 @@ The first SIGTERM or SIGINT stops in order: what is read is delivered and commit
 deadline. The second ends at once; what is not committed is read again at the next start.
 
 Exit codes: 0 everything read was settled, 1 failed, 2 the configuration is wrong, 3 the deadline
-passed with lines unsettled (they are read again), 130 ended by a second signal.";
+passed with lines unsettled (they are read again), 130 ended by a second signal, or by a first one
+before a file was read to its end.";
 
 /// Arguments of `run`.
 #[derive(Debug, Args)]
@@ -72,6 +73,7 @@ async fn carry(
 ) -> Result<Exit, CommandError> {
     let mut signals = Signals::take()?;
     let (metrics, health) = (Metrics::new(), Health::new());
+    health.set_without_broker(!has_broker(config));
     let server = Server::start(config.http.listen, metrics.clone(), health.clone()).await;
     let server = server.map_err(|error| {
         let failed = CommandError::failed(error.to_string());
@@ -90,11 +92,9 @@ async fn carry(
     let following = hosts::follow(Arc::clone(config), pipeline.hosts(), metrics);
     let following = tokio::spawn(following);
     let mut running = std::pin::pin!(pipeline.run());
-    let mut is_stopped = false;
     let ended = tokio::select! {
         ended = &mut running => ended,
         name = signals.next() => {
-            is_stopped = true;
             tracing::info!(
                 signal = name, deadline_s = deadline.as_secs(),
                 "stopping: what is read is delivered and committed; a second signal ends at once"
@@ -112,15 +112,20 @@ async fn carry(
         }
     };
     following.abort();
+    let is_cut_short = matches!(ended, Ok(Ended::Settled)) && !has_broker(config);
     let exit = tell_end(ended, &health);
     server.stop().await;
-    let has_end = |source: &Source| !matches!(source.kind, SourceKind::Kafka(_));
-    if is_stopped && config.sources.iter().all(has_end) && matches!(exit, Ok(Exit::Done)) {
+    if is_cut_short {
         // `run && rm file` must not take a file for read that was not.
         tracing::warn!("stopped before the input's end; the same command reads it again");
         return Ok(Exit::Interrupted);
     }
     exit
+}
+
+/// True when a source reads from Kafka, which has no end.
+fn has_broker(config: &Config) -> bool {
+    config.sources.iter().any(|source| source.kafka().is_some())
 }
 
 /// What is started, one line a part. Values that may come from the environment are not shown.
@@ -167,7 +172,7 @@ fn sink_words(sink: &Sink) -> (&'static str, String) {
 
 fn tell_end(ended: Result<Ended, AssembleError>, health: &Health) -> Result<Exit, CommandError> {
     match ended? {
-        Ended::Settled => {
+        Ended::Settled | Ended::Read => {
             tracing::info!("ended: everything that was read is settled");
             Ok(Exit::Done)
         }

@@ -11,7 +11,7 @@ use http::Method;
 use riverhog_config::{Config, ElasticsearchSink, Sink, SinkKind};
 use serde_json::Value;
 
-use super::connect::{Finding, get, listable};
+use super::connect::{Finding, get, listable, without_credentials};
 use super::console::Mood;
 use super::index_template::{body, differences, merged, name, pattern};
 use super::{CommandError, ConfigArg, Console, Exit, load, runtime};
@@ -120,7 +120,10 @@ async fn steps(config: &Config, apply: bool) -> Vec<Step> {
     for sink in &config.sinks {
         match &sink.kind {
             SinkKind::Elasticsearch(it) => steps.push(template(&sink.name, it, apply).await),
-            SinkKind::S3(_) => steps.extend(buckets(sink).await),
+            SinkKind::S3(it) => match without_credentials(&sink.name, it).await {
+                Some(finding) => steps.push(Step::Found(finding)),
+                None => steps.extend(buckets(sink).await),
+            },
             // A folder is made with its first object.
             SinkKind::Local(_) => {}
         }

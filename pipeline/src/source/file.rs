@@ -53,11 +53,12 @@ pub struct FileSettings {
     pub batch_bytes: usize,
 }
 
-/// Opens the input and starts to read it; must be called within a tokio runtime.
+/// Opens the input and starts to read it. A pipe is waited for until its other end is open; who
+/// drops the future leaves a blocked thread behind, and nothing else.
 ///
 /// # Errors
 /// A file that cannot be opened, or a `lineage` that ids cannot hold.
-pub fn spawn(settings: &FileSettings, memory: Memory) -> Result<SourceLink, SourceError> {
+pub async fn spawn(settings: &FileSettings, memory: Memory) -> Result<SourceLink, SourceError> {
     let batch_bytes = settings.batch_bytes.clamp(1, PIECE_MAX);
     let setting = settings.lineage.as_deref();
     let Some(path) = &settings.path else {
@@ -67,14 +68,23 @@ pub fn spawn(settings: &FileSettings, memory: Memory) -> Result<SourceLink, Sour
         return link(input, identity.as_bytes(), "stdin", setting, batch_bytes, memory);
     };
     let refused = |source| SourceError::Open { path: path.clone(), source };
-    let mut file = File::open(path).map_err(refused)?;
-    let identity = identity(path, &mut file).map_err(refused)?;
-    let metadata = file.metadata().map_err(refused)?;
+    let wanted = path.clone();
+    let opening = tokio::task::spawn_blocking(move || open(&wanted)).await;
+    let opened = opening.unwrap_or_else(|broken| Err(io::Error::other(broken)));
+    let (input, identity) = opened.map_err(refused)?;
     let name = path.file_name().map_or("file".into(), |name| name.to_string_lossy());
+    link(input, &identity, &name, setting, batch_bytes, memory)
+}
+
+/// The input, and what makes it this one.
+fn open(path: &Path) -> io::Result<(Input, Vec<u8>)> {
+    let mut file = File::open(path)?;
+    let identity = identity(path, &mut file)?;
+    let metadata = file.metadata()?;
     let seek = file.try_clone().ok().filter(|_| metadata.is_file());
     let length = if metadata.is_file() { metadata.len() as i64 } else { -1 };
-    let input = Input { read: Box::new(file), seek, length, received_ms: changed_ms(&metadata) };
-    link(input, &identity, &name, setting, batch_bytes, memory)
+    let received_ms = changed_ms(&metadata);
+    Ok((Input { read: Box::new(file), seek, length, received_ms }, identity))
 }
 
 /// When the file was last changed; a pipe or a device is being written now.
@@ -516,7 +526,7 @@ mod tests {
         for seconds in [1_000_000_000, 1_700_000_000] {
             let changed = UNIX_EPOCH + Duration::from_secs(seconds) + Duration::from_millis(250);
             file.as_file().set_modified(changed).expect("set");
-            let mut link = spawn(&settings, Memory::new(0)).expect("opened");
+            let mut link = spawn(&settings, Memory::new(0)).await.expect("opened");
             let batch = loop {
                 if let SourceEvent::Records(batch) = link.events.recv().await.expect("open") {
                     break batch;
@@ -540,9 +550,9 @@ mod tests {
             lineage: Some("try".to_owned()),
             batch_bytes: 1000,
         };
-        let mut link = spawn(&settings, Memory::new(0)).expect("opened");
+        let mut link = spawn(&settings, Memory::new(0)).await.expect("opened");
         assert!(link.lineage.ends_with("-try"));
-        let again = spawn(&settings, Memory::new(0)).expect("opened");
+        let again = spawn(&settings, Memory::new(0)).await.expect("opened");
         assert_eq!(link.lineage, again.lineage);
         for epoch in [1, 9] {
             let mut count = 0;

@@ -202,7 +202,10 @@ pub enum CommitOutcome {
     Done,
     /// The broker refuses the metadata (too long): commit again without.
     MetadataRefused,
-    /// Not now: a rebalance or an outage. The next round tries again.
+    /// The partition changes hands, or its generation is over: an ordinary rebalance, in which its
+    /// next owner reads again from the commit before.
+    Overtaken(String),
+    /// Not now: an outage. The next round tries again.
     Failed(String),
 }
 

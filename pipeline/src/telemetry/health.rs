@@ -2,8 +2,8 @@
 //! can see to it. A halted destination is told in the body and does not make the process unready:
 //! a restart would not cure it, and the other destinations flow on.
 //!
-//! Invariant: 503 is for no broker, before the first assignment, and for stopping or a fatal error;
-//! nothing a store does makes the process unready. Next stop: [`super::http`].
+//! Invariant: 503 is for no broker or input, before the first assignment, and for stopping or a
+//! fatal error; nothing a store does makes the process unready. Next stop: [`super::http`].
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -30,6 +30,8 @@ pub struct Health {
 
 #[derive(Debug, Default)]
 struct State {
+    /// No source reads from a broker.
+    without_broker: bool,
     connected: bool,
     assigned: bool,
     stopping: bool,
@@ -57,7 +59,12 @@ impl Health {
         Health { state: Arc::default(), started: clock::instant() }
     }
 
-    /// Whether a broker is reached.
+    /// Says that all sources are files or standard input, so that what is waited for has its name.
+    pub fn set_without_broker(&self, without_broker: bool) {
+        self.state().without_broker = without_broker;
+    }
+
+    /// Whether a broker is reached, or the input is open.
     pub fn set_connected(&self, connected: bool) {
         self.state().connected = connected;
     }
@@ -160,6 +167,11 @@ impl State {
             Some(("fatal", fatal))
         } else if self.stopping {
             Some(("stopping", "the process takes no more lines and is about to end"))
+        } else if !self.connected && self.without_broker {
+            Some((
+                "no_input",
+                "the input is not open yet; a pipe waits until something writes to it",
+            ))
         } else if !self.connected {
             Some(("no_broker", "no broker is reached; see brokers of the source and the log"))
         } else if !self.assigned {

@@ -170,7 +170,7 @@ impl Run {
         {
             let mut world = self.world.lock();
             world.inboxes.push(VecDeque::new());
-            world.variant_of.push(variant);
+            world.variants_of.push(vec![(0, variant)]);
         }
         self.members.push(Member::start(&self.world, number, variant, self.rules));
     }
@@ -208,6 +208,7 @@ impl Run {
             20 if changes => self.change_configuration(),
             21 => self.outage(),
             22 => self.toggle(|world, on| world.letters_down = on),
+            23 if changes => self.swap_tables(),
             _ => {}
         }
     }
@@ -342,9 +343,15 @@ impl Run {
         seat.checked = 0;
         // Commits on their way are for the topic that is gone.
         seat.generation += 1;
-        // Members hear of it as a loss and an assignment, as from a consumer that subscribes anew.
-        if let Some(owner) = seat.owner.take() {
-            world.inboxes[owner].push_back(Told::Lost(partition));
+        if let Some(owner) = seat.owner {
+            if world.tells_incarnation && world.random.chance(60) {
+                // Its topic id tells the owner, who goes on with the new one.
+                world.inboxes[owner].push_back(Told::Recreated(partition));
+            } else {
+                // A loss and an assignment, as to a consumer that subscribes anew.
+                seat.owner = None;
+                world.inboxes[owner].push_back(Told::Lost(partition));
+            }
         }
         for _ in 0..world.random.between(0, 25) {
             world.now_ms += 500;
@@ -364,6 +371,32 @@ impl Run {
         }
         self.crash_now();
         self.world.lock().search.down = false;
+    }
+
+    /// The host table changes, and with it where lines go, under the feet of all members; now and
+    /// then one dies right afterwards.
+    fn swap_tables(&mut self) {
+        let variant = match self.variants[self.variants.len() - 1] {
+            0 => 1,
+            1 => 0,
+            _ => return,
+        };
+        self.append(6);
+        for member in &self.members {
+            member.run(&self.world, 60);
+        }
+        self.variants.push(variant);
+        for member in &self.members {
+            let mut world = self.world.lock();
+            let written = world.lines.len() as u64;
+            world.variants_of[member.number].push((written, variant));
+            drop(world);
+            member.swap_tables(variant);
+        }
+        self.run_members();
+        if self.chance(50) {
+            self.crash_now();
+        }
     }
 
     /// Everybody restarts with another configuration.

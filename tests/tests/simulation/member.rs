@@ -37,6 +37,8 @@ pub(crate) struct Member {
     pub(crate) number: usize,
     pub(crate) runtime: Runtime,
     stop: watch::Sender<bool>,
+    transform: Arc<JoiningTransform>,
+    fingerprint: watch::Sender<Arc<str>>,
     driver: JoinHandle<Ended>,
     pub(crate) memory: Memory,
 }
@@ -63,12 +65,24 @@ impl Member {
         let memory = Memory::new(16 << 20);
         let variant = &variants()[variant];
         let seed = world.lock().random.next();
+        let transform = Arc::new(JoiningTransform::new(variant));
+        let (fingerprint, known) = watch::channel(Arc::clone(&variant.fingerprint));
         let driver = {
             let _guard = runtime.enter();
             let parts = Parts { world: world.clone(), number, variant, rules, seed };
-            tokio::spawn(parts.driver(memory.clone(), stopping).run())
+            let driver = parts.driver(memory.clone(), stopping, (Arc::clone(&transform), known));
+            tokio::spawn(driver.run())
         };
-        Member { number, runtime, stop, driver, memory }
+        Member { number, runtime, stop, transform, fingerprint, driver, memory }
+    }
+
+    /// Offers other tables, and their fingerprint, as the watcher of the host table does.
+    pub(crate) fn swap_tables(&self, variant: usize) {
+        let variant = &variants()[variant];
+        self.fingerprint.send_modify(|fingerprint| {
+            self.transform.offer(variant);
+            *fingerprint = Arc::clone(&variant.fingerprint);
+        });
     }
 
     /// Runs the member for a while of its own time, or until it dies.
@@ -107,7 +121,12 @@ struct Parts {
 }
 
 impl Parts {
-    fn driver(self, memory: Memory, stop: watch::Receiver<bool>) -> Driver {
+    fn driver(
+        self,
+        memory: Memory,
+        stop: watch::Receiver<bool>,
+        (transform, fingerprint): (Arc<JoiningTransform>, watch::Receiver<Arc<str>>),
+    ) -> Driver {
         let (cured, cures) = mpsc::channel(64);
         let jitter = Arc::new(Jitter::new(self.seed));
         let target = SimLetters { world: self.world.clone(), member: self.number };
@@ -143,7 +162,7 @@ impl Parts {
         };
         Driver {
             link: self.source(memory.clone()),
-            transform: Arc::new(JoiningTransform(self.variant)),
+            transform,
             dispatch: Dispatch {
                 sinks: sinks.into(),
                 dead_letters: Some(dead_letters),
@@ -151,7 +170,7 @@ impl Parts {
             },
             cured: cures,
             stop,
-            fingerprint: watch::channel(Arc::clone(&self.variant.fingerprint)).1,
+            fingerprint,
             memory,
             metrics: metrics(),
             health: Health::new(),
@@ -263,7 +282,11 @@ impl SimSource {
                 Some(Told::Lost(partition)) if self.held.remove(&partition).is_some() => {
                     self.tell(SourceEvent::Lost(vec![name(partition)])).await;
                 }
-                Some(Told::Lost(_)) | None => {}
+                Some(Told::Recreated(partition)) if self.held.remove(&partition).is_some() => {
+                    self.tell(SourceEvent::Recreated(vec![name(partition)])).await;
+                    self.assign(partition).await;
+                }
+                Some(Told::Lost(_) | Told::Recreated(_)) | None => {}
             }
             self.settle_leaving();
             if self.reading {
@@ -311,13 +334,13 @@ impl SimSource {
         let partition = entry.partition.number as usize;
         let held = self.held.get(&partition).filter(|held| held.epoch == entry.epoch);
         let Some(held) = held else {
-            return CommitOutcome::Failed("not assigned".to_owned());
+            return CommitOutcome::Overtaken("not assigned".to_owned());
         };
         let seat = (partition, held.generation);
         if world.commit(self.member, seat, entry.offset, &entry.metadata) {
             CommitOutcome::Done
         } else {
-            CommitOutcome::Failed("fenced".to_owned())
+            CommitOutcome::Overtaken("fenced".to_owned())
         }
     }
 

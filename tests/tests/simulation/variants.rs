@@ -6,7 +6,7 @@
 //! ([`Variant::sinks_of`]), so that the checker needs no second parser.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use riverhog::source::RecordBatch;
 use riverhog::transform::{BatchTransform, Carry, Position, Transformed};
@@ -114,7 +114,11 @@ impl Variant {
 }
 
 /// Joins continuations to their opener, stream by stream, then transforms for real.
-pub(crate) struct JoiningTransform(pub(crate) &'static Variant);
+pub(crate) struct JoiningTransform {
+    variant: Mutex<&'static Variant>,
+    /// As a host table that was read again: used once the driver has taken note of it.
+    offered: Mutex<Option<&'static Variant>>,
+}
 
 /// What the joining stage holds between batches: by stream, the open record.
 #[derive(Default)]
@@ -145,7 +149,7 @@ impl BatchTransform for JoiningTransform {
         let mut fresh: Carry = Box::<OpenRecords>::default();
         let carry = carry.unwrap_or(&mut fresh);
         let open = carry.downcast_mut::<OpenRecords>().expect("this stage's own carry");
-        let mut transformer = Transformer::new(Arc::clone(&self.0.plan));
+        let mut transformer = Transformer::new(Arc::clone(&self.variant().plan));
         let mut events = EventBuffer::default();
         let mut emit = |record: OpenRecord| {
             let (offset, index) = record.lines[0];
@@ -203,12 +207,31 @@ impl BatchTransform for JoiningTransform {
         let open_from = open.0.values().map(|record| record.lines[0].0).min();
         Transformed { events: events.into(), open_from, rest: None }
     }
+
+    fn swap_tables(&self) {
+        if let Some(variant) = self.offered.lock().unwrap_or_else(PoisonError::into_inner).take() {
+            *self.variant.lock().unwrap_or_else(PoisonError::into_inner) = variant;
+        }
+    }
 }
 
 impl JoiningTransform {
+    pub(crate) fn new(variant: &'static Variant) -> JoiningTransform {
+        JoiningTransform { variant: Mutex::new(variant), offered: Mutex::default() }
+    }
+
+    /// Offers the routes of another variant, as if they followed from a table.
+    pub(crate) fn offer(&self, variant: &'static Variant) {
+        *self.offered.lock().unwrap_or_else(PoisonError::into_inner) = Some(variant);
+    }
+
+    fn variant(&self) -> &'static Variant {
+        *self.variant.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// What tells the streams of a partition apart.
     fn stream(&self, text: &str) -> String {
-        let key = if self.0.join_by_task { " task=" } else { " s=" };
+        let key = if self.variant().join_by_task { " task=" } else { " s=" };
         let after = text.split(key).nth(1).unwrap_or("");
         after.chars().take(1).collect()
     }

@@ -12,7 +12,7 @@ use riverhog::sink::archive::reader::ObjectReader;
 
 use crate::lines::{Log, Written, rids_of};
 use crate::random::Random;
-use crate::variants::{ARCHIVE, SEARCH, SINKS, VAULT, Variant, variants};
+use crate::variants::{ARCHIVE, SEARCH, SINKS, VAULT, variants};
 
 pub(crate) const PARTITIONS: usize = 2;
 pub(crate) const BUCKETS: [&str; SINKS] = ["", "archive", "vault"];
@@ -23,6 +23,8 @@ pub(crate) enum Told {
     Assign(usize),
     Revoke(usize),
     Lost(usize),
+    /// Its topic was made anew; it stays with its owner.
+    Recreated(usize),
 }
 
 /// The search store.
@@ -56,8 +58,8 @@ pub(crate) struct World {
     pub(crate) lines: Vec<Written>,
     pub(crate) seats: Vec<Seat>,
     pub(crate) inboxes: Vec<VecDeque<Told>>,
-    /// By member: number of its configuration.
-    pub(crate) variant_of: Vec<usize>,
+    /// By member: its configurations, each with the first line that was written after it came.
+    pub(crate) variants_of: Vec<Vec<(u64, usize)>>,
     pub(crate) search: Search,
     pub(crate) objects: BTreeMap<(String, String), Bytes>,
     pub(crate) unreadable: BTreeSet<(String, String)>,
@@ -92,7 +94,7 @@ impl World {
             lines: Vec::new(),
             seats: (0..PARTITIONS).map(|_| Seat::default()).collect(),
             inboxes: Vec::new(),
-            variant_of: Vec::new(),
+            variants_of: Vec::new(),
             search: Search::default(),
             objects: BTreeMap::new(),
             unreadable: BTreeSet::new(),
@@ -167,7 +169,6 @@ impl World {
     }
 
     fn check_commit(&mut self, member: usize, partition: usize, from: i64, to: i64) {
-        let variant = &variants()[self.variant_of[member]];
         let log = &self.logs[partition];
         let newly: Vec<u64> = log
             .records
@@ -180,24 +181,38 @@ impl World {
         }
         let held = self.held();
         for rid in newly {
-            for missing in self.missing(variant, rid, &held) {
+            for missing in self.missing(member, rid, &held) {
                 let what = format!(
-                    "partition {partition}: commit {to} by member {member} (variant {}) passes \
+                    "partition {partition}: commit {to} by member {member} (variants {:?}) passes \
                      line {rid} at {}, which is not in {missing}",
-                    variant.number, self.lines[rid as usize].offset
+                    self.variants_of[member], self.lines[rid as usize].offset
                 );
                 self.violations.push(what);
             }
         }
     }
 
+    /// The sinks that a line is routed to by whichever tables the member may have routed it: those
+    /// it had when the line was written, or later ones.
+    fn wanted(&self, member: usize, rid: u64) -> [bool; SINKS] {
+        let had = &self.variants_of[member];
+        let first = had.partition_point(|(from, _)| *from <= rid).saturating_sub(1);
+        let task = self.lines[rid as usize].task;
+        let mut wanted = [true; SINKS];
+        for (_, variant) in &had[first..] {
+            let sinks = variants()[*variant].sinks_of(task);
+            wanted = std::array::from_fn(|sink| wanted[sink] && sinks[sink]);
+        }
+        wanted
+    }
+
     /// The stores that should hold a line and do not.
-    fn missing(&self, variant: &Variant, rid: u64, held: &Held) -> Vec<&'static str> {
+    fn missing(&self, member: usize, rid: u64, held: &Held) -> Vec<&'static str> {
         let line = &self.lines[rid as usize];
         if line.excused {
             return Vec::new();
         }
-        let wanted = variant.sinks_of(line.task);
+        let wanted = self.wanted(member, rid);
         let mut missing = Vec::new();
         if wanted[SEARCH] {
             let there = if line.poison { &held.dead } else { &held.sinks[SEARCH] };

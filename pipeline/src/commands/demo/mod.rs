@@ -379,8 +379,10 @@ impl Demo<'_> {
             (_, Ended::Failed(why)) => Some(why),
             (Over::PipelineEnded, _) => Some("the pipeline ended before the job did".to_owned()),
             (_, Ended::Deadline) => Some("the stop took too long".to_owned()),
-            (_, Ended::Settled) if !is_same => Some("produced and settled differ".to_owned()),
-            (_, Ended::Settled) => None,
+            (_, Ended::Settled | Ended::Read) if !is_same => {
+                Some("produced and settled differ".to_owned())
+            }
+            (_, Ended::Settled | Ended::Read) => None,
         };
         match why {
             None => Ok(Exit::Done),

@@ -358,7 +358,8 @@ fn owned(link: &Link, key: &str, footer: Box<Footer>) -> Result<FooterRead, Halt
     let archive = &link.archive;
     if footer.sink != *archive.context.name || footer.records != archive.settings.records {
         let detail = format!(
-            "{key} was written by sink `{}` ({:?}); this is sink `{}` ({:?})",
+            "{key} was written by sink `{}` ({:?}), to which these keys belong; this is sink `{}` \
+             ({:?}): name it as before, or give it another `prefix` or `bucket`",
             footer.sink, footer.records, archive.context.name, archive.settings.records
         );
         return Err(Halt { reason: "foreign_chain", detail });

@@ -8,9 +8,11 @@ use std::collections::HashSet;
 use std::fs::{self, File, OpenOptions};
 use std::hash::{BuildHasher, RandomState};
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use bytes::Bytes;
 
@@ -19,9 +21,12 @@ use super::store::{
     Answer, Halt, HaltReason, ListRequest, ObjectStore, Page, PutOutcome, ReadOutcome, Retry,
     RetryReason, Suffix, Unreadable, UnreadableReason,
 };
+use crate::clock;
 
 /// How names of files in the making begin; no key may.
 pub(super) const TEMPORARY_START: &str = ".riverhog-";
+/// An unfinished file that was last written to this long ago is nobody's any more.
+const TEMPORARY_AGE_MAX: Duration = Duration::from_hours(1);
 /// Folders remembered as safely on the disk.
 const FOLDERS_MAX: usize = 10_000;
 
@@ -34,6 +39,7 @@ pub struct LocalStore {
 #[derive(Debug)]
 struct Inner {
     root: PathBuf,
+    shown: String,
     // Invariant: each of these exists on the disk, not just in the page cache.
     durable: Mutex<HashSet<PathBuf>>,
     temporary_nonce: u64,
@@ -43,9 +49,17 @@ struct Inner {
 impl LocalStore {
     /// A store below `root`, which is made when the first object comes.
     pub fn new(root: impl Into<PathBuf>) -> LocalStore {
+        let root = root.into();
+        let shown = root.display().to_string();
+        LocalStore::shown_as(root, &shown)
+    }
+
+    /// The same; messages call its folder `shown`.
+    pub fn shown_as(root: impl Into<PathBuf>, shown: &str) -> LocalStore {
         LocalStore {
             inner: Arc::new(Inner {
                 root: root.into(),
+                shown: shown.to_owned(),
                 durable: Mutex::default(),
                 // Every RandomState is seeded anew: processes that share a folder differ.
                 temporary_nonce: RandomState::new().hash_one(0),
@@ -76,7 +90,7 @@ impl LocalStore {
         match done {
             Ok(Ok(true)) => PutOutcome::Done,
             Ok(Ok(false)) => PutOutcome::Exists,
-            Ok(Err(error)) => match failure(key, &error) {
+            Ok(Err(error)) => match failure(&self.inner.shown, key, &error) {
                 Failure::Retry(retry) => PutOutcome::Retry(retry),
                 Failure::Halt(halt) => PutOutcome::Halt(halt),
             },
@@ -103,7 +117,7 @@ impl LocalStore {
         });
         match done.await {
             Ok(Ok(value)) => ReadOutcome::Done(value),
-            Ok(Err(error)) => read_failure(key, &error),
+            Ok(Err(error)) => read_failure(&self.inner.shown, key, &error),
             Err(retry) => ReadOutcome::Retry(retry),
         }
     }
@@ -140,7 +154,7 @@ impl ObjectStore for LocalStore {
         Box::pin(async move {
             match self.blocking(move |inner| list_page(&inner.root, &owned)).await {
                 Ok(Ok(page)) => ReadOutcome::Done(page),
-                Ok(Err(error)) => read_failure(&request.prefix, &error),
+                Ok(Err(error)) => read_failure(&self.inner.shown, &request.prefix, &error),
                 Err(retry) => ReadOutcome::Retry(retry),
             }
         })
@@ -197,6 +211,7 @@ impl Inner {
             return Ok(());
         }
         fs::create_dir_all(folder)?;
+        self.sweep(folder);
         // A folder found there may be of a rival who has not got to this yet; so all are synced,
         // from the root's own entry down.
         let above = self.root.parent().filter(|above| !above.as_os_str().is_empty());
@@ -213,6 +228,26 @@ impl Inner {
         }
         remembered.insert(folder.to_owned());
         Ok(())
+    }
+
+    /// Removes what killed processes were writing there. What is younger may be being written.
+    fn sweep(&self, folder: &Path) {
+        let Ok(entries) = fs::read_dir(folder) else { return };
+        let ours = format!("{TEMPORARY_START}{:016x}-", self.temporary_nonce);
+        let mut removed = 0_usize;
+        for entry in entries.flatten() {
+            let name = entry.file_name();
+            let is_left = |name: &str| is_temporary(name) && !name.starts_with(&ours);
+            if name.to_str().is_some_and(is_left) && is_old(&entry) {
+                removed += usize::from(fs::remove_file(entry.path()).is_ok());
+            }
+        }
+        if removed > 0 {
+            tracing::info!(
+                folder = %self.shown, removed,
+                "removed unfinished files that killed processes left"
+            );
+        }
     }
 
     fn remembered(&self) -> std::sync::MutexGuard<'_, HashSet<PathBuf>> {
@@ -240,6 +275,24 @@ fn bad_key(key: &str, reason: &str) -> Halt {
     Halt { reason: HaltReason::BadKey, detail: format!("key {key:?}: {reason}") }
 }
 
+/// Exactly as [`Inner::write_temporary`] names them.
+fn is_temporary(name: &str) -> bool {
+    let middle = name.strip_prefix(TEMPORARY_START).and_then(|it| it.strip_suffix(".tmp"));
+    let Some((nonce, number)) = middle.and_then(|it| it.split_once('-')) else { return false };
+    let is_hex = |it: u8| it.is_ascii_digit() || (b'a'..=b'f').contains(&it);
+    nonce.len() == 16
+        && nonce.bytes().all(is_hex)
+        && !number.is_empty()
+        && number.bytes().all(|it| it.is_ascii_digit())
+}
+
+/// A file, and last written to longer ago than any file is in the making.
+fn is_old(entry: &fs::DirEntry) -> bool {
+    let Ok(metadata) = entry.metadata() else { return false };
+    let age_s = (clock::now_ms() / 1000).saturating_sub(metadata.mtime());
+    metadata.is_file() && age_s > TEMPORARY_AGE_MAX.as_secs() as i64
+}
+
 fn remove_quietly(path: &Path) {
     if let Err(error) = fs::remove_file(path) {
         tracing::debug!(path = %path.display(), %error, "temporary file left behind");
@@ -260,33 +313,43 @@ enum Failure {
     Halt(Halt),
 }
 
-/// What an error of the file system means: a full or faulty disk may be cured any moment, while
-/// rights and names stay as they are until somebody changes them.
-fn failure(key: &str, error: &io::Error) -> Failure {
-    let detail = format!("{key:?}: {error}");
-    let retry = |reason| Failure::Retry(Retry { reason, detail: detail.clone(), after: None });
-    let halt = |reason| Failure::Halt(Halt { reason, detail: detail.clone() });
+const ROOM: &str = "make room on its disk";
+const RIGHTS: &str = "let this user write there, or set another `path`";
+const WAY: &str =
+    "a file stands where a folder must be: move it, or set another `path` or `prefix`";
+const NAME: &str = "set a `prefix` whose parts are names of files";
+const KIND: &str = "its file system cannot link files: set a `path` on another one";
+const LOOK: &str = "see what the system's own log says of that disk";
+
+/// What an error of the file system means, with place and cure: a full or faulty disk may be cured
+/// any moment, while rights and names stay as they are until somebody changes them.
+fn failure(root: &str, key: &str, error: &io::Error) -> Failure {
+    let detail = |cure| format!("{key:?} in the folder {root}: {error}; {cure}");
+    let retry = |reason, cure| Failure::Retry(Retry { reason, detail: detail(cure), after: None });
+    let halt = |reason, cure| Failure::Halt(Halt { reason, detail: detail(cure) });
     match error.kind() {
-        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => retry(RetryReason::DiskFull),
-        ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => halt(HaltReason::Forbidden),
-        ErrorKind::InvalidFilename
-        | ErrorKind::NotADirectory
-        | ErrorKind::IsADirectory
-        | ErrorKind::InvalidInput => halt(HaltReason::BadKey),
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => retry(RetryReason::DiskFull, ROOM),
+        ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => {
+            halt(HaltReason::Forbidden, RIGHTS)
+        }
+        ErrorKind::NotADirectory | ErrorKind::IsADirectory => halt(HaltReason::NotAFolder, WAY),
+        // The last folder of one prefix: no reason to halt the others.
+        ErrorKind::AlreadyExists => retry(RetryReason::Io, WAY),
+        ErrorKind::InvalidFilename | ErrorKind::InvalidInput => halt(HaltReason::BadKey, NAME),
         // A file system without hard links cannot create exclusively.
         ErrorKind::Unsupported | ErrorKind::CrossesDevices | ErrorKind::TooManyLinks => {
-            halt(HaltReason::Unsupported)
+            halt(HaltReason::Unsupported, KIND)
         }
-        _ => retry(RetryReason::Io),
+        _ => retry(RetryReason::Io, LOOK),
     }
 }
 
-fn read_failure<T>(key: &str, error: &io::Error) -> ReadOutcome<T> {
+fn read_failure<T>(root: &str, key: &str, error: &io::Error) -> ReadOutcome<T> {
     let reason = match error.kind() {
         ErrorKind::NotFound | ErrorKind::NotADirectory => UnreadableReason::Missing,
         ErrorKind::UnexpectedEof | ErrorKind::FileTooLarge => UnreadableReason::Damaged,
         _ => {
-            return match failure(key, error) {
+            return match failure(root, key, error) {
                 Failure::Retry(retry) => ReadOutcome::Retry(retry),
                 Failure::Halt(halt) => ReadOutcome::Halt(halt),
             };
@@ -301,6 +364,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
     use std::collections::BTreeSet;
+    use std::time::UNIX_EPOCH;
 
     fn store() -> (tempfile::TempDir, LocalStore) {
         let folder = tempfile::tempdir().unwrap();
@@ -394,8 +458,48 @@ mod tests {
             store.put_new("a", Bytes::new()).await;
             let below_a_file = store.put_new("a/b", Bytes::new()).await;
             assert!(!matches!(below_a_file, PutOutcome::Done | PutOutcome::Exists));
+            let below_a_file = store.put_new("a/b/c", Bytes::new()).await;
+            let PutOutcome::Halt(halt) = below_a_file else { panic!("{below_a_file:?}") };
+            assert_eq!(halt.reason, HaltReason::NotAFolder);
+            let place = format!("\"a/b/c\" in the folder {}: ", store.inner.shown);
+            assert!(halt.detail.starts_with(&place) && halt.detail.ends_with(WAY), "{halt}");
             let long = store.put_new(&"x".repeat(300), Bytes::new()).await;
             assert!(matches!(long, PutOutcome::Halt(halt) if halt.reason == HaltReason::BadKey));
+        });
+    }
+
+    #[test]
+    fn what_killed_processes_left_is_removed_and_nothing_else() {
+        block_on(async {
+            let (_folder, store) = store();
+            let archive = store.inner.root.join("nlp");
+            fs::create_dir_all(&archive).unwrap();
+            let left = ".riverhog-0123456789abcdef-0.tmp";
+            let ours = format!(".riverhog-{:016x}-7.tmp", store.inner.temporary_nonce);
+            let kept = [
+                &ours,
+                ".riverhog-0123456789abcdef-1.tmp",
+                ".riverhog-0123456789abcdef-.tmp",
+                ".riverhog-0123456789ABCDEF-0.tmp",
+                ".riverhog-0123456789abcdef-0.tmp.bak",
+                ".riverhog-notes.tmp",
+                "riverhog-0123456789abcdef-0.tmp",
+            ];
+            for name in kept.into_iter().chain([left]) {
+                let file = File::create(archive.join(name)).unwrap();
+                let hours = if name.ends_with("-1.tmp") { 0 } else { 2 };
+                let changed = clock::now_ms() as u64 / 1000 - hours * 3600 - 60;
+                file.set_modified(UNIX_EPOCH + Duration::from_secs(changed)).unwrap();
+            }
+            assert_eq!(store.put_new("nlp/one", Bytes::new()).await, PutOutcome::Done);
+            let mut found: Vec<String> = fs::read_dir(&archive)
+                .unwrap()
+                .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+                .collect();
+            found.sort();
+            let mut expect: Vec<&str> = kept.into_iter().chain(["one"]).collect();
+            expect.sort_unstable();
+            assert_eq!(found, expect);
         });
     }
 

@@ -7,10 +7,13 @@
 
 use std::error::Error;
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 use aws_config::BehaviorVersion;
 use aws_credential_types::Credentials;
+use aws_credential_types::provider::error::CredentialsError;
+use aws_credential_types::provider::{ProvideCredentials as _, SharedCredentialsProvider};
 use aws_sdk_s3::Client;
 use aws_sdk_s3::config::http::HttpResponse;
 use aws_sdk_s3::config::retry::RetryConfig;
@@ -27,18 +30,28 @@ use bytes::{Bytes, BytesMut};
 use rustls_pki_types::CertificateDer;
 use rustls_pki_types::pem::PemObject;
 
-use super::s3_failure::{Failure, failure_of, no_answer};
+use super::s3_failure::{Failure, failure_of, no_answer, told};
 use super::s3_outcome::Request;
 use super::store::{
     Answer, Depth, Halt, HaltReason, ListRequest, Listed, ObjectStore, PAGE_KEYS, PROBE_KEY, Page,
     PutOutcome, ReadOutcome, RetryReason, Suffix, Unreadable, UnreadableReason,
 };
 
+/// Longest that credentials are looked for by whoever only asks whether there are any.
+const CREDENTIALS_MAX: Duration = Duration::from_secs(3);
+
+/// The cure of missing credentials.
+pub const CREDENTIALS_HELP: &str = "set `access_key` and `secret_key`, or the environment's \
+    AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or give the profile, web identity or instance a \
+    role that has some";
+
 /// How to reach a server.
 #[derive(Clone)]
 pub struct S3Settings {
     /// Its address; none means AWS's own for the region.
     pub endpoint: Option<String>,
+    /// The same as logs may show it, without what came from the environment.
+    pub endpoint_shown: Option<String>,
     /// Region that requests are signed for.
     pub region: String,
     /// Whether buckets stand in the path (most servers beside AWS) or in the host name.
@@ -57,7 +70,7 @@ pub struct S3Settings {
 impl fmt::Debug for S3Settings {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.debug_struct("S3Settings")
-            .field("endpoint", &self.endpoint)
+            .field("endpoint", &self.endpoint_shown)
             .field("region", &self.region)
             .field("path_style", &self.path_style)
             .field("timeout", &self.timeout)
@@ -79,6 +92,10 @@ pub struct S3Store {
     client: Client,
     bucket: String,
     timeout: Duration,
+    /// How the server is named in messages.
+    place: Arc<str>,
+    /// The SDK's chain, where no keys were given.
+    chain: Option<SharedCredentialsProvider>,
 }
 
 impl fmt::Debug for S3Store {
@@ -99,6 +116,7 @@ impl S3Store {
             .connect_timeout(settings.connect_timeout)
             .operation_timeout(settings.timeout)
             .build();
+        let mut found = None;
         let builder = if let Some((access_key, secret_key)) = &settings.credentials {
             let keys = Credentials::new(access_key, secret_key, None, None, "riverhog");
             Builder::new().behavior_version(BehaviorVersion::latest()).credentials_provider(keys)
@@ -108,6 +126,7 @@ impl S3Store {
                 .region(Region::new(settings.region.clone()))
                 .load()
                 .await;
+            found = chain.credentials_provider();
             Builder::from(&chain)
         };
         let builder = builder
@@ -127,7 +146,28 @@ impl S3Store {
             client: Client::from_conf(config),
             bucket: bucket.to_owned(),
             timeout: settings.timeout,
+            place: match &settings.endpoint_shown {
+                Some(shown) => shown.as_str().into(),
+                None => format!("AWS S3 in {}", settings.region).into(),
+            },
+            chain: found,
         })
+    }
+
+    /// Whether there are credentials to sign requests with, which the SDK's chain may have to look
+    /// for in the network.
+    ///
+    /// # Errors
+    /// Why there are none; the cure is [`CREDENTIALS_HELP`].
+    pub async fn has_credentials(&self) -> Result<(), String> {
+        let Some(chain) = &self.chain else { return Ok(()) };
+        match tokio::time::timeout(CREDENTIALS_MAX, chain.provide_credentials()).await {
+            Ok(Ok(_)) => Ok(()),
+            Ok(Err(CredentialsError::CredentialsNotLoaded(_))) | Err(_) => {
+                Err("none were found".to_owned())
+            }
+            Ok(Err(error)) => Err(format!("none could be loaded: {}", told(&error))),
+        }
     }
 
     /// Another bucket of the same server, over the same connections.
@@ -180,7 +220,8 @@ impl S3Store {
         let request = self.client.get_object().bucket(&self.bucket).key(key).set_range(range);
         let reading = async move {
             let sent = Box::pin(request.send());
-            let answer = sent.await.map_err(|error| failure_of(Request::Get, &error))?;
+            let answer = sent.await;
+            let answer = answer.map_err(|error| failure_of(Request::Get, &self.place, &error))?;
             read_body(answer, ranged, bytes_max).await
         };
         tokio::time::timeout(self.timeout, reading).await.unwrap_or_else(|_| Err(self.too_late()))
@@ -196,7 +237,7 @@ impl S3Store {
         E: ProvideErrorMetadata + Error + 'static,
     {
         match tokio::time::timeout(self.timeout, answer).await {
-            Ok(answer) => answer.map_err(|error| failure_of(request, &error)),
+            Ok(answer) => answer.map_err(|error| failure_of(request, &self.place, &error)),
             Err(_) => Err(self.too_late()),
         }
     }
@@ -204,7 +245,7 @@ impl S3Store {
     fn too_late(&self) -> Failure {
         no_answer(
             RetryReason::Timeout,
-            format!("no answer from bucket {:?} within {:?}", self.bucket, self.timeout),
+            format!("{}: no answer within {:?}", self.place, self.timeout),
         )
     }
 
@@ -372,6 +413,7 @@ mod tests {
         });
         let settings = S3Settings {
             endpoint: Some(format!("http://{address}")),
+            endpoint_shown: Some("http://${HOST}".to_owned()),
             region: "us-east-1".to_owned(),
             path_style: true,
             credentials: Some(("key".to_owned(), "the-secret".to_owned())),
@@ -423,6 +465,7 @@ mod tests {
             let outcome = server(get).await.put_new("a/b", body()).await;
             let PutOutcome::Retry(retry) = outcome else { panic!("{get}: {outcome:?}") };
             assert_eq!(retry.reason, RetryReason::Connection, "{get}");
+            assert!(retry.detail.starts_with("http://${HOST}: "), "{retry}");
         }
     }
 

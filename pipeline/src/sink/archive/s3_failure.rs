@@ -12,6 +12,7 @@ use aws_credential_types::provider::error::CredentialsError;
 use aws_sdk_s3::config::http::HttpResponse;
 use aws_sdk_s3::error::{ProvideErrorMetadata, SdkError};
 
+use super::s3::CREDENTIALS_HELP;
 use super::s3_outcome::{Request, Verdict, classify};
 use super::store::{Halt, HaltReason, PutOutcome, ReadOutcome, Retry, RetryReason, Unreadable};
 
@@ -70,8 +71,12 @@ pub(super) fn no_answer(reason: RetryReason, detail: String) -> Failure {
     Failure::Retry(Retry { reason, detail, after: None })
 }
 
-/// What the SDK's error means.
-pub(super) fn failure_of<E>(request: Request, error: &SdkError<E, HttpResponse>) -> Failure
+/// What the SDK's error means; `place` names the server where it did not answer.
+pub(super) fn failure_of<E>(
+    request: Request,
+    place: &str,
+    error: &SdkError<E, HttpResponse>,
+) -> Failure
 where
     E: ProvideErrorMetadata + Error + 'static,
 {
@@ -89,11 +94,18 @@ where
         };
         return answered(request, status, code, shortened(detail), after);
     }
-    let detail = shortened(causes(error));
+    let detail = format!("{place}: {}", told(error));
     let halt = |reason| Failure::Halt(Halt { reason, detail: detail.clone() });
     let retry = |reason| Failure::Retry(Retry { reason, detail: detail.clone(), after: None });
-    if find::<CredentialsError>(error).is_some() {
-        return halt(HaltReason::Credentials);
+    if let Some(error) = find::<CredentialsError>(error) {
+        let detail = match error {
+            // Whatever it lists was looked into in vain.
+            CredentialsError::CredentialsNotLoaded(_) => {
+                format!("{place}: no credentials were found; {CREDENTIALS_HELP}")
+            }
+            error => format!("{place}: {}; {CREDENTIALS_HELP}", told(error)),
+        };
+        return Failure::Halt(Halt { reason: HaltReason::Credentials, detail });
     }
     match error {
         SdkError::TimeoutError(_) => retry(RetryReason::Timeout),
@@ -144,6 +156,11 @@ fn find<'a, T: Error + 'static>(error: &'a (dyn Error + 'static)) -> Option<&'a 
         };
     }
     None
+}
+
+/// An error with its causes, at a bounded length.
+pub(super) fn told(error: &(dyn Error + 'static)) -> String {
+    shortened(causes(error))
 }
 
 /// An error with its causes, each said once.
@@ -199,10 +216,10 @@ mod tests {
             reason: HaltReason::Forbidden,
             detail: "status 403 AccessDenied: what the server says".to_owned(),
         });
-        assert_eq!(failure_of(Request::Put, &answer(403, "AccessDenied", None)), expect);
-        let lost = failure_of(Request::Put, &answer(412, "PreconditionFailed", None));
+        assert_eq!(failure_of(Request::Put, "s3", &answer(403, "AccessDenied", None)), expect);
+        let lost = failure_of(Request::Put, "s3", &answer(412, "PreconditionFailed", None));
         assert_eq!(lost.into_put(), PutOutcome::Exists);
-        let large = failure_of(Request::Put, &answer(400, "EntityTooLarge", None));
+        let large = failure_of(Request::Put, "s3", &answer(400, "EntityTooLarge", None));
         assert_eq!(large.into_put(), PutOutcome::TooLarge);
     }
 
@@ -216,7 +233,7 @@ mod tests {
             (Some("Fri, 13 Mar 2026 00:00:00 GMT"), None),
             (Some("-1"), None),
         ] {
-            let failure = failure_of(Request::Put, &answer(503, "SlowDown", after));
+            let failure = failure_of(Request::Put, "s3", &answer(503, "SlowDown", after));
             let Failure::Retry(retry) = failure else { panic!("{failure:?}") };
             assert_eq!(retry.reason, RetryReason::Throttled);
             assert_eq!(retry.after, expect.map(Duration::from_secs), "{after:?}");
@@ -225,7 +242,7 @@ mod tests {
 
     #[test]
     fn without_an_answer_only_tls_and_credentials_halt() {
-        let reason = |error: &PutError| match failure_of(Request::Put, error) {
+        let reason = |error: &PutError| match failure_of(Request::Put, "s3", error) {
             Failure::Retry(retry) => retry.reason.as_str(),
             Failure::Halt(halt) => halt.reason.as_str(),
             other => panic!("{other:?}"),
@@ -237,13 +254,19 @@ mod tests {
         assert_eq!(reason(&io_error(io::Error::other(untrusted))), "tls", "wrapped twice");
         assert_eq!(reason(&io_error(CredentialsError::not_loaded("none"))), "credentials");
         assert_eq!(reason(&SdkError::construction_failure("no such host")), "refused");
+        let none = io_error(CredentialsError::not_loaded("IMDS this and that"));
+        let Failure::Halt(halt) = failure_of(Request::Put, "s3", &none) else { panic!("{none:?}") };
+        assert_eq!(halt.detail, format!("s3: no credentials were found; {CREDENTIALS_HELP}"));
     }
 
     #[test]
     fn a_reason_is_short_and_on_one_line() {
-        let failure =
-            failure_of(Request::Put, &io_error("\u{1b}[31m\n".to_owned() + &"é".repeat(5000)));
+        let failure = failure_of(
+            Request::Put,
+            "s3",
+            &io_error("\u{1b}[31m\n".to_owned() + &"é".repeat(5000)),
+        );
         let Failure::Retry(retry) = failure else { panic!("{failure:?}") };
-        assert!(retry.detail.len() <= DETAIL_BYTES_MAX && retry.detail.contains(" [31m é"));
+        assert!(retry.detail.len() <= DETAIL_BYTES_MAX + 4 && retry.detail.contains(" [31m é"));
     }
 }

@@ -63,6 +63,7 @@ pub enum HaltReason {
     Unsupported,
     Tls,
     BadKey,
+    NotAFolder,
 }
 
 impl HaltReason {
@@ -77,6 +78,7 @@ impl HaltReason {
             HaltReason::Unsupported => "unsupported",
             HaltReason::Tls => "tls",
             HaltReason::BadKey => "bad_key",
+            HaltReason::NotAFolder => "not_a_folder",
         }
     }
 }

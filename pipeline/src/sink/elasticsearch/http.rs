@@ -48,6 +48,8 @@ pub enum Credentials {
 pub struct HttpSettings {
     /// Base URLs; `_bulk` is added to the path when it does not end in it.
     pub urls: Vec<String>,
+    /// The same as logs may show them, without what came from the environment.
+    pub urls_shown: Vec<String>,
     /// Who we are.
     pub credentials: Credentials,
     /// A PEM file of certificate authorities to trust instead of the system's.
@@ -96,7 +98,8 @@ pub struct HttpClient {
 /// A `_bulk` endpoint over HTTP.
 pub struct HttpBulk {
     http: HttpClient,
-    uris: Vec<Uri>,
+    /// Where to send, and how that is named in messages.
+    uris: Vec<(Uri, String)>,
     next: Arc<AtomicUsize>,
     gzip: bool,
 }
@@ -173,6 +176,7 @@ impl HttpBulk {
         );
         let uris = settings.urls.iter().map(|url| endpoint(url, "_bulk", &query));
         let uris = uris.collect::<Result<Vec<Uri>, HttpSetupError>>()?;
+        let uris = uris.into_iter().zip(settings.urls_shown.iter().cloned()).collect();
         Ok(HttpBulk { http, uris, next: Arc::new(AtomicUsize::new(0)), gzip: settings.gzip })
     }
 }
@@ -181,12 +185,13 @@ impl BulkTransport for HttpBulk {
     fn send(&self, body: Body) -> Sending<'_> {
         // The next URL each time: a retry meets another node.
         let turn = self.next.fetch_add(1, Ordering::Relaxed);
-        let uri = self.uris[turn % self.uris.len()].clone();
+        let (uri, shown) = self.uris[turn % self.uris.len()].clone();
         let body = if self.gzip { body.gzip() } else { body };
         let http = &self.http;
         let gzipped = self.gzip;
         Box::pin(async move {
-            http.send(Method::POST, uri, "application/x-ndjson", gzipped, body).await
+            let answer = http.send(Method::POST, uri, "application/x-ndjson", gzipped, body).await;
+            answer.map_err(|error| error.at(&shown))
         })
     }
 }
@@ -288,6 +293,24 @@ mod tests {
         let refused = IoError::from(ErrorKind::ConnectionRefused);
         assert!(is_tls(&tls()) && is_tls(&once) && is_tls(&twice));
         assert!(!is_tls(&refused) && !is_tls(&IoError::other(refused)));
+    }
+
+    #[tokio::test]
+    async fn a_refused_connection_names_the_address_and_no_secret() {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}/?token=hunter2", listener.local_addr().unwrap());
+        drop(listener);
+        let endpoint = HttpBulk::new(&HttpSettings {
+            urls: vec![url],
+            urls_shown: vec!["http://${HOST}/".to_owned()],
+            credentials: Credentials::None,
+            ca_file: None,
+            gzip: false,
+            timeout: Duration::from_secs(10),
+        });
+        let answer = endpoint.unwrap().send(Body::default()).await;
+        let Err(TransportError::Retry(why)) = answer else { panic!("{answer:?}") };
+        assert!(why.starts_with("http://${HOST}/: ") && !why.contains("hunter2"), "{why}");
     }
 
     #[test]

@@ -39,6 +39,16 @@ pub enum TransportError {
     Tls(String),
 }
 
+impl TransportError {
+    /// The same with the address in front.
+    pub fn at(self, url: &str) -> TransportError {
+        match self {
+            TransportError::Retry(why) => TransportError::Retry(format!("{url}: {why}")),
+            TransportError::Tls(why) => TransportError::Tls(format!("{url}: {why}")),
+        }
+    }
+}
+
 /// A `_bulk` endpoint.
 pub trait BulkTransport: Send + Sync + 'static {
     /// Sends one body (newline-delimited JSON) and waits for the answer; bounded by a timeout.

@@ -137,7 +137,7 @@ fn forget(job: &mut Job, gone: &[Partition]) {
         let sent = outcomes.iter_mut().filter(|outcome| outcome.is_none());
         for (outcome, entry) in sent.zip(&job.entries) {
             if gone.contains(&entry.partition) {
-                *outcome = Some(CommitOutcome::Failed("the partition has gone".to_owned()));
+                *outcome = Some(CommitOutcome::Overtaken("the partition has gone".to_owned()));
             }
         }
     }
@@ -184,10 +184,20 @@ fn outcome(code: i32) -> CommitOutcome {
         CommitOutcome::Done
     } else if code == Code::RD_KAFKA_RESP_ERR_OFFSET_METADATA_TOO_LARGE as i32 {
         CommitOutcome::MetadataRefused
+    } else if OVERTAKEN.iter().any(|overtaken| *overtaken as i32 == code) {
+        CommitOutcome::Overtaken(describe(code))
     } else {
         CommitOutcome::Failed(describe(code))
     }
 }
+
+/// What a coordinator answers to a member of a generation that is over or about to be.
+const OVERTAKEN: [Code; 4] = [
+    Code::RD_KAFKA_RESP_ERR_ILLEGAL_GENERATION,
+    Code::RD_KAFKA_RESP_ERR_UNKNOWN_MEMBER_ID,
+    Code::RD_KAFKA_RESP_ERR_REBALANCE_IN_PROGRESS,
+    Code::RD_KAFKA_RESP_ERR_STALE_MEMBER_EPOCH,
+];
 
 /// A code in words. Codes come as integers, since a broker may be newer than the bindings.
 pub(super) fn describe(code: i32) -> String {
@@ -244,7 +254,14 @@ mod tests {
         assert_eq!(outcome(0), CommitOutcome::Done);
         assert_eq!(outcome(12), CommitOutcome::MetadataRefused);
         assert_eq!(outcome(9999), CommitOutcome::Failed("kafka error 9999".to_owned()));
-        assert!(matches!(outcome(27), CommitOutcome::Failed(_)));
+        // In a rebalance: no warning. A topic that may not be read, or a member that is another's
+        // double: one.
+        for code in [22, 25, 27, 113] {
+            assert!(matches!(outcome(code), CommitOutcome::Overtaken(_)), "{code}");
+        }
+        for code in [29, 82, 16] {
+            assert!(matches!(outcome(code), CommitOutcome::Failed(_)), "{code}");
+        }
     }
 
     #[test]
@@ -262,7 +279,7 @@ mod tests {
         assert_eq!(job.entries.len(), 1);
         answer(finish(job, |entry| CommitOutcome::Failed(entry.offset.to_string())));
         let outcomes = answered.try_recv().expect("answered");
-        assert_eq!(outcomes[0], CommitOutcome::Failed("the partition has gone".to_owned()));
+        assert_eq!(outcomes[0], CommitOutcome::Overtaken("the partition has gone".to_owned()));
         assert_eq!(outcomes[1..], [CommitOutcome::Done, CommitOutcome::Failed("1".to_owned())]);
     }
 

@@ -161,6 +161,10 @@ impl Reader {
                     self.committer.add(Purpose::Start, vec![bare]);
                     continue;
                 }
+                CommitOutcome::Overtaken(reason) => {
+                    tracing::info!(%partition, "start not committed: {reason}");
+                    false
+                }
                 CommitOutcome::Failed(reason) => {
                     if let Some(repeated) = self.consumer.context().may_log("start commit") {
                         tracing::warn!(%partition, repeated, "start not committed: {reason}");
@@ -413,9 +417,15 @@ impl Reader {
 
     pub(super) fn on_last_commit(&mut self, finished: &Finished) {
         for (entry, outcome) in finished.entries.iter().zip(&finished.outcomes) {
-            if *outcome != CommitOutcome::Done {
-                let partition = &entry.partition;
-                tracing::warn!(%partition, ?outcome, "the last commit did not get through");
+            let partition = &entry.partition;
+            match outcome {
+                CommitOutcome::Done => {}
+                CommitOutcome::Overtaken(reason) => {
+                    tracing::info!(%partition, %reason, "no last commit: the group has moved on");
+                }
+                CommitOutcome::MetadataRefused | CommitOutcome::Failed(_) => {
+                    tracing::warn!(%partition, ?outcome, "the last commit did not get through");
+                }
             }
         }
         if let Some(revoking) = &mut self.revoking {

@@ -146,8 +146,8 @@ impl Reader {
         let owned = self.active.iter().find(|active| active.partition == entry.partition);
         match owned {
             Some(active) if active.epoch == entry.epoch => None,
-            Some(_) => Some(CommitOutcome::Failed("an older generation".to_owned())),
-            None => Some(CommitOutcome::Failed("the partition has gone".to_owned())),
+            Some(_) => Some(CommitOutcome::Overtaken("an older generation".to_owned())),
+            None => Some(CommitOutcome::Overtaken("the partition has gone".to_owned())),
         }
     }
 
