@@ -109,6 +109,14 @@ async fn made_again_while_read(moved: Moved, new_lines: u64, archive: bool) -> R
     place.settled().await;
     recreate(&place).await?;
     place.produce(&new(moved, new_lines))?;
+    // A longer topic can be read on from the old position, and committed to its end, for the few
+    // seconds until it is known for another one.
+    eventually(DEADLINE, "all lines are in search", || async {
+        let documents = place.search.count(&place.indices()).await?;
+        ensure!(documents >= OLD_LINES + new_lines, "{documents} documents");
+        Ok(())
+    })
+    .await;
     place.settled().await;
     check(&place, moved, new_lines, archive).await?;
     drop(riverhog);
