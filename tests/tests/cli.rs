@@ -154,7 +154,8 @@ fn grok_answers_each_line() -> Result<()> {
     check("grok-lines", &["grok", pattern], Some("sample.log"))?;
     check("grok-null", &["grok", "--null", "(?<all>.*)"], Some("sample.log"))?;
     check("grok-wrong", &["grok", "%{LOGLEVLE:level} x"], Some("sample.log"))?;
-    check("grok-ecs", &["grok", "--set", "ecs-v1", "%{WORD:w}"], Some("sample.log"))?;
+    let pattern = "%{LOGLEVEL:[log][level]} %{SYSLOGPROG}";
+    check("grok-ecs", &["grok", "--set", "ecs-v1", pattern], Some("sample.log"))?;
     check("grok-explain", &["grok", "--explain", "%{INT:step:int} %{WORD:[a][b]}"], None)?;
     check("grok-batch", &["grok", "--batch"], Some("requests.jsonl"))
 }

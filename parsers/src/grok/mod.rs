@@ -28,7 +28,7 @@ pub enum PatternSet {
     /// Logstash's `legacy` patterns.
     #[default]
     Legacy,
-    /// Logstash's `ecs-v1` patterns; not there yet, refused with a clear error.
+    /// Logstash's `ecs-v1` patterns: fields as the Elastic Common Schema names them.
     EcsV1,
 }
 
@@ -94,13 +94,6 @@ impl Grok {
     /// An unknown name, a recursive definition, a fault of the regular expression or of a field
     /// name: with the bytes of the pattern that it stands in.
     pub fn compile(pattern: &str, options: &GrokOptions) -> Result<Grok, GrokError> {
-        if options.set == PatternSet::EcsV1 {
-            return Err(GrokError {
-                span: 0..pattern.len(),
-                message: "the pattern set `ecs-v1` is not supported".to_owned(),
-                help: Some("use `legacy`, or define the names that the pattern needs".to_owned()),
-            });
-        }
         let mut definitions = syntax::Definitions::new(options)?;
         let expanded = syntax::expand(pattern, &mut definitions, options.named_captures_only)?;
         let fault = |span: Range<usize>, message: String| GrokError {
@@ -175,7 +168,7 @@ impl Grok {
     }
 }
 
-/// The names of a set's stock patterns.
+/// The names that a set's patterns may refer to: its stock ones, and ours.
 pub fn stock_names(set: PatternSet) -> impl Iterator<Item = &'static str> {
     stock::names(set)
 }

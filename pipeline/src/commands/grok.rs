@@ -143,7 +143,8 @@ fn answer(grok: &Grok, outcome: Outcome, captures: &[Capture], text: &str) -> Va
     }
 }
 
-/// The captures as objects; those of one name become an array.
+/// The captures as objects. As in Logstash, texts of one name become an array, and what comes after
+/// a number is left out.
 fn fields(grok: &Grok, captures: &[Capture], text: &str) -> Value {
     let mut root = Map::new();
     for capture in captures {
@@ -158,9 +159,10 @@ fn put(object: &mut Map<String, Value>, path: &[String], value: Value) {
     let Some((name, rest)) = path.split_first() else { return };
     if rest.is_empty() {
         match object.get_mut(name) {
-            None => drop(object.insert(name.clone(), value)),
+            None | Some(Value::Null) => drop(object.insert(name.clone(), value)),
             Some(Value::Array(values)) => values.push(value),
-            Some(first) => *first = Value::Array(vec![first.take(), value]),
+            Some(first @ Value::String(_)) => *first = Value::Array(vec![first.take(), value]),
+            Some(_) => {}
         }
         return;
     }
@@ -281,6 +283,15 @@ mod tests {
         check(
             r#"{"id":2,"pattern":"%{WORD:w} %{WORD:w}","input":"a b"}"#,
             r#"{"id":2,"matched":true,"fields":{"w":["a","b"]}}"#,
+        );
+        check(
+            r#"{"id":2,"pattern":"%{INT:n:int} %{INT:n}","input":"1 2"}"#,
+            r#"{"id":2,"matched":true,"fields":{"n":1}}"#,
+        );
+        check(
+            r#"{"id":2,"set":"ecs-v1","pattern":"%{SYSLOGPROG}","input":"a[99999999999999999999]"}"#,
+            r#"{"id":2,"matched":true,
+                "fields":{"process":{"name":"a","pid":"99999999999999999999"}}}"#,
         );
         check(r#"{"id":3,"pattern":"^b","input":"a"}"#, r#"{"id":3,"matched":false}"#);
         check(

@@ -1,8 +1,9 @@
 //! Patterns against lines, from end to end.
 
-mod core_names;
+mod cases;
 mod differential;
 mod examples;
+mod stock;
 
 use proptest::prelude::*;
 
@@ -211,15 +212,16 @@ fn errors_have_spans() {
     check_error(r"%{WORD:a} \1", 10..12, "a numbered reference beside named groups");
     check_error(r"%{WORD:a} \k<b>", 10..15, "reference to the undefined group `b`");
     check_error(r"x \p{Nonsense}", 2..14, "unknown property after \\P or \\p");
-    let options = GrokOptions { set: PatternSet::EcsV1, ..GrokOptions::default() };
-    let error = Grok::compile("%{WORD}", &options).unwrap_err();
-    assert_eq!(error.message, "the pattern set `ecs-v1` is not supported");
 }
 
 #[test]
 fn names_are_listed() {
-    assert!(stock_names(PatternSet::Legacy).any(|name| name == "TIMESTAMP_ISO8601"));
-    assert_eq!(stock_names(PatternSet::EcsV1).count(), 0);
+    for set in [PatternSet::Legacy, PatternSet::EcsV1] {
+        for known in ["TIMESTAMP_ISO8601", "IPTABLES", "STEP"] {
+            assert!(stock_names(set).any(|name| name == known), "{known} in {set:?}");
+        }
+    }
+    assert!(!stock_names(PatternSet::Legacy).any(|name| name == "ZEEK_CONN"));
 }
 
 #[test]
