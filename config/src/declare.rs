@@ -2,6 +2,7 @@
 //! "did you mean", defaults, docs/reference.md and config/schema.json all come from these tables,
 //! and nothing is read that does not stand in them (`reader.rs` checks). Next stop: `reader.rs`.
 
+mod formats;
 mod general;
 mod rules;
 mod sinks;
@@ -54,8 +55,6 @@ pub(crate) enum Kind {
     Expectations,
     /// A table of settings.
     Section(&'static Section),
-    /// Known, but a later version's; the text says what to do until then.
-    Later(&'static str),
 }
 
 /// A word that a setting may have.

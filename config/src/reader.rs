@@ -175,7 +175,6 @@ impl<'a> Reader<'a> {
 
     /// Reports what was not read. To be called when all has been read.
     pub(crate) fn reject_unknown(&self) {
-        self.reject_later_settings();
         debug_assert!(
             self.section.settings.iter().all(|it| self.read.borrow().contains(&it.name)),
             "{}: every declared setting is read: {:?}",
@@ -194,18 +193,6 @@ impl<'a> Reader<'a> {
                 format!("unknown key `{}` in [{}]", entry.key, self.path)
             };
             self.context.error(&entry.key_place, message, self.unknown_key_help(&entry.key));
-        }
-    }
-
-    fn reject_later_settings(&self) {
-        for setting in self.section.settings {
-            let Kind::Later(instead) = setting.kind else { continue };
-            self.read.borrow_mut().push(setting.name);
-            if let Some(entry) = self.find(setting.name) {
-                let name = self.name_of(setting.name);
-                let message = format!("`{name}` arrives with a later version");
-                self.context.error(&entry.key_place, message, instead);
-            }
         }
     }
 
@@ -256,7 +243,6 @@ fn skeleton(kind: &Kind) -> String {
         Kind::TextMap | Kind::Properties => "{ \"…\" = \"…\" }".to_owned(),
         Kind::Expectations => "{ level = \"error\" }".to_owned(),
         Kind::Section(section) => table_skeleton(section),
-        Kind::Later(_) => "…".to_owned(),
     }
 }
 

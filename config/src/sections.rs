@@ -4,6 +4,7 @@
 //! drafts together.
 
 mod dead_letter;
+mod formats;
 mod kafka_properties;
 mod prefix;
 mod rules;
@@ -12,6 +13,7 @@ mod sources;
 mod tests;
 
 pub(crate) use dead_letter::DeadLetterDraft;
+pub(crate) use formats::ShapeDraft;
 pub(crate) use rules::{HostsDraft, LabelDraft, ParseDraft, RouteDraft, TimeDraft, TimeSettings};
 pub(crate) use sinks::SinkDraft;
 pub(crate) use sources::SourceDraft;

@@ -4,6 +4,9 @@ use riverhog_config::{
     Auth, BatchSettings, Config, DeadLetter, Env, EnvelopeKind, HttpSettings, KafkaSource,
     ObjectSettings, Severity, SinkKind, Source, Start, Topics, guarantees, load,
 };
+use riverhog_parsers::fields::Fields;
+use riverhog_parsers::grok::Outcome;
+use riverhog_rules::LineParser;
 use std::fs;
 use std::path::Path;
 
@@ -80,6 +83,54 @@ fn the_example_of_the_documentation_loads_as_it_stands() {
     assert_eq!(plan.hosts.table.as_ref().map(|table| table.len()), Some(2));
     assert_eq!(config.tests[0].sinks.as_deref(), Some(&["archive".to_owned()][..]));
     assert_eq!(config.tests[0].expect[0].name, "level");
+}
+
+#[test]
+fn built_in_formats_read_lines_with_their_options() {
+    let config = good("formats.toml");
+    let shown = |name: &str, line: &str| {
+        let mut rules = config.plan.parse.iter();
+        let rule = rules.find(|rule| rule.name == name).expect("a rule of that name");
+        let LineParser::Format(parser) = &rule.parser else { panic!("{name} is a format") };
+        let mut fields = Fields::new();
+        if parser.run(line, &mut fields) != Outcome::Matched {
+            return None;
+        }
+        let shown: Vec<String> =
+            fields.iter(line).map(|it| format!("{}={:?}", it.name, it.value())).collect();
+        Some(shown.join(" "))
+    };
+    let check = |name: &str, line: &str, expect: Option<&str>| {
+        assert_eq!(shown(name, line).as_deref(), expect, "{name} on {line:?}");
+    };
+    check("json", r#"{"ts":1}"#, Some("doc.ts=Number(\"1\")"));
+    check(
+        "metrics",
+        "'step'='7', loss: (2.5 x=1 loss=3",
+        Some("m.step=Text(\"7\") m.loss=Text(\"3\")"),
+    );
+    check("csv", "'1'\t\t3", Some("step=Text(\"1\")"));
+    check(
+        "dissect",
+        "30 Mai x  y",
+        Some("time=Text(\"30 Mai\") level=Text(\"x\") content=Text(\"y\")"),
+    );
+    check("logfmt", "a=1 b", None);
+    let time = |name: &str| {
+        let mut rules = config.plan.parse.iter();
+        let rule = rules.find(|rule| rule.name == name).expect("a rule of that name");
+        rule.time.as_ref().map(|time| time.field.clone())
+    };
+    assert_eq!(time("json").as_deref(), Some("doc.ts"));
+    assert_eq!([time("metrics"), time("logfmt")], [None, None]);
+    // These say themselves where their time stands, and the zone is that of `[time]`.
+    for name in ["syslog", "cri", "klog"] {
+        assert_eq!(time(name).as_deref(), Some("time"), "{name}");
+    }
+    let mut rules = config.plan.parse.iter();
+    let syslog = rules.find(|rule| rule.name == "syslog").and_then(|rule| rule.time.as_ref());
+    let noon = syslog.expect("it has a time").parser.parse("Jan  2 12:00:00", 0);
+    assert_eq!(noon, Some((24 + 4) * 3_600_000_000_000));
 }
 
 #[test]

@@ -6,14 +6,16 @@
 //! input is an answer (`Outcome`, `Option`), never a panic.
 //!
 //! In the order of a line's trip: [`envelope`] takes the shipper's wrapping off, [`lines`] splits a
-//! value into raw lines, [`grok`] finds fields, [`time`] and [`level`] read two of them. The next
-//! stop of the trip is the `rules` room.
+//! value into raw lines, [`grok`] and the built-in [`formats`] find [`fields`], [`time`] and
+//! [`level`] read two of them. The next stop of the trip is the `rules` room.
 
 mod suggest;
 
 pub mod envelope;
 pub mod lines;
 
+pub mod fields;
+pub mod formats;
 pub mod grok;
 pub mod level;
 pub mod time;

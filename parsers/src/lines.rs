@@ -73,7 +73,7 @@ pub fn cut(raw: &[u8], max: usize) -> (&[u8], bool) {
     let mut end = max;
     // A character has at most three continuation bytes; more of them in a row are not UTF-8, and
     // then there is no boundary to find.
-    while end > 0 && max - end < 4 && is_continuation(raw[end]) {
+    while end > 0 && max - end < 3 && is_continuation(raw[end]) {
         end -= 1;
     }
     if is_continuation(raw[end]) {
@@ -127,6 +127,7 @@ mod tests {
         assert_eq!(cut("a训b".as_bytes(), 4), ("a训".as_bytes(), true));
         assert_eq!(cut("训".as_bytes(), 1), (&b""[..], true));
         assert_eq!(cut(&[0x80; 9], 8), (&[0x80; 8][..], true));
+        assert_eq!(cut(b"a\x80\x80\x80\x80", 4), (&b"a\x80\x80\x80"[..], true));
         assert_eq!(cut(b"x", 0), (&b""[..], true));
     }
 

@@ -40,7 +40,7 @@ pub use hosts::{HostRule, HostTable, HostTableError};
 pub use labels::LabelRule;
 pub use names::{Name, NameError, Names, Stage};
 pub use origin::{EventIdParts, Joined, Origin, join_hash, parse_event_id, write_event_id};
-pub use plan::{ParseRule, Plan, TARGETS_MAX, Target, TimeRule, UnparsedPolicy};
+pub use plan::{LineParser, ParseRule, Plan, TARGETS_MAX, Target, TimeRule, UnparsedPolicy};
 pub use route::Route;
 pub use sanitise::TargetKind;
 pub use selector::Selector;

@@ -4,6 +4,7 @@
 //! and its record only. Built by the `config` room. Next stop: `transform`, which runs it.
 use std::fmt;
 
+use riverhog_parsers::formats::FormatParser;
 use riverhog_parsers::grok::Grok;
 use riverhog_parsers::time::TimeParser;
 
@@ -71,8 +72,8 @@ pub struct ParseRule {
     pub when: Option<Condition>,
     /// What it reads; the line itself where it is `None`. Compiled at `Stage::Parse`.
     pub field: Option<Selector>,
-    /// The pattern.
-    pub grok: Grok,
+    /// What reads it.
+    pub parser: LineParser,
     /// How it reads the event's time.
     pub time: Option<TimeRule>,
 }
@@ -85,9 +86,30 @@ impl fmt::Debug for ParseRule {
     }
 }
 
+/// What reads a line.
+#[derive(Debug)]
+pub enum LineParser {
+    /// A pattern.
+    Grok(Grok),
+    /// A built-in format.
+    Format(Box<FormatParser>),
+}
+
+impl LineParser {
+    /// True for a field that a line may give.
+    pub fn may_give(&self, field: &str) -> bool {
+        match self {
+            LineParser::Grok(grok) => grok.fields().iter().any(|known| known.name == field),
+            LineParser::Format(parser) => {
+                parser.format().names().is_none_or(|names| names.contains(&field))
+            }
+        }
+    }
+}
+
 /// How a parse rule reads the event's time.
 pub struct TimeRule {
-    /// The grok field that holds it.
+    /// The field that holds it.
     pub field: String,
     /// Reads it.
     pub parser: TimeParser,

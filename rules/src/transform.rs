@@ -9,6 +9,7 @@ mod bind;
 mod destination;
 mod encode;
 mod encoded;
+mod format;
 mod line;
 mod parse;
 mod record;

@@ -94,7 +94,7 @@ fn quoted(arg: &str) -> String {
 #[test]
 fn help_is_there_for_each_command() -> Result<()> {
     check("help", &["--help"], None)?;
-    for command in ["run", "check", "test", "parse", "demo", "grok", "setup"] {
+    for command in ["run", "check", "test", "parse", "demo", "grok", "dissect", "date", "setup"] {
         check(&format!("help-{command}"), &[command, "--help"], None)?;
     }
     check("help-archive-verify", &["archive", "verify", "--help"], None)?;
@@ -144,7 +144,9 @@ fn parse_shows_what_would_be_sent() -> Result<()> {
     check("parse-config", &config, Some("sample.log"))?;
     let usual = ["parse", "--reference", REFERENCE, "--zone", "Asia/Shanghai"];
     check("parse-usual", &usual, Some("usual.log"))?;
-    check("parse-as", &["parse", "--as", "training"], Some("sample.log"))?;
+    let syslog = ["parse", "--as", "syslog", "--reference", REFERENCE, "--zone", "+08:00"];
+    check("parse-as", &syslog, Some("syslog.log"))?;
+    check("parse-as-unknown", &["parse", "--as", "training"], Some("sample.log"))?;
     check("parse-zone", &["parse", "--zone", "Asia/Shanghia"], Some("sample.log"))
 }
 
@@ -158,6 +160,28 @@ fn grok_answers_each_line() -> Result<()> {
     check("grok-ecs", &["grok", "--set", "ecs-v1", pattern], Some("sample.log"))?;
     check("grok-explain", &["grok", "--explain", "%{INT:step:int} %{WORD:[a][b]}"], None)?;
     check("grok-batch", &["grok", "--batch"], Some("requests.jsonl"))
+}
+
+#[test]
+fn dissect_answers_each_line() -> Result<()> {
+    let mapping = "%{level->} %{node} %{component}: %{content}";
+    check("dissect-lines", &["dissect", mapping], Some("sample.log"))?;
+    let mapping = "%{date} %{h}:%{m}:%{s},%{ms} %{rest}";
+    let convert = ["dissect", "--convert", "ms=int", "--convert", "m=float", mapping];
+    check("dissect-convert", &convert, Some("sample.log"))?;
+    check("dissect-wrong", &["dissect", "%{level} %{+} %{content}"], Some("sample.log"))?;
+    check("dissect-batch", &["dissect", "--batch"], Some("mappings.jsonl"))
+}
+
+#[test]
+fn date_answers_each_line() -> Result<()> {
+    let formats = ["date", "ISO8601", "MMM d HH:mm:ss", "UNIX_MS", "TAI64N"];
+    let at = ["--zone", "Asia/Shanghai", "--reference", REFERENCE];
+    check("date-lines", &[&formats[..], &at[..]].concat(), Some("times.txt"))?;
+    check("date-wrong", &["date", "yyyy-MM-ddTHH"], Some("times.txt"))?;
+    check("date-zone", &["date", "ISO8601", "--zone", "Asia/Shanghia"], Some("times.txt"))?;
+    check("date-locale", &["date", "MMM", "--locale", "tlh"], Some("times.txt"))?;
+    check("date-batch", &["date", "--batch"], Some("dates.jsonl"))
 }
 
 #[test]

@@ -1,15 +1,17 @@
-//! `[[parse]]` compiled. Invariant: an array of grok expressions becomes one rule each, next to
+//! `[[parse]]` compiled. A built-in format that says itself where its time stands needs no `time`.
+//! Invariant: an array of grok expressions becomes one rule each, next to
 //! each other and under one name, so "the first that matches" stays the plan's own order. Next:
 //! `checks.rs`.
 
 use super::{Compiler, Inside};
 use crate::diagnostic::Diagnostic;
 use crate::document::Text;
-use crate::sections::{Drafts, ParseDraft, TimeDraft};
+use crate::sections::{Drafts, ParseDraft, ShapeDraft, TimeDraft};
 use crate::suggest;
+use riverhog_parsers::formats::{Dissect, Format, FormatParser};
 use riverhog_parsers::grok::{Grok, GrokOptions, PatternSet};
 use riverhog_parsers::time::{TimeFormatError, TimeParser};
-use riverhog_rules::{ParseRule, Stage, TimeRule};
+use riverhog_rules::{LineParser, ParseRule, Stage, TimeRule};
 
 pub(super) fn compile(compiler: &Compiler<'_>, drafts: &Drafts) -> Vec<ParseRule> {
     let mut rules = Vec::new();
@@ -39,6 +41,62 @@ fn compile_one(compiler: &Compiler<'_>, drafts: &Drafts, draft: &ParseDraft) -> 
     let field = field.and_then(|it| compiler.selector(&format!("{path}.field"), it, Stage::Parse));
     let time = draft.time.as_ref();
     let parsers_ok = time.is_none_or(|it| time_parser(compiler, drafts, path, it).is_some());
+    let rule = |parser: LineParser| ParseRule {
+        name: name.clone(),
+        when: when.clone(),
+        field: field.clone(),
+        time: match time {
+            Some(time) if parsers_ok => time_rule(compiler, drafts, path, time, &parser),
+            Some(_) => None,
+            None => own_time(drafts, &parser),
+        },
+        parser,
+    };
+    parsers(compiler, draft).into_iter().map(rule).collect()
+}
+
+/// What reads the lines of a rule: one parser, or one for each of its grok expressions. Empty
+/// where something does not compile.
+fn parsers(compiler: &Compiler<'_>, draft: &ParseDraft) -> Vec<LineParser> {
+    let (path, time) = (&draft.path, draft.time.as_ref());
+    let with_types = |format| {
+        let parser = FormatParser::new(format, draft.types.iter().cloned());
+        LineParser::Format(Box::new(parser))
+    };
+    let (key, parsers) = match &draft.shape {
+        ShapeDraft::Groks(texts) => ("grok", groks(compiler, draft, texts)),
+        ShapeDraft::Format(format) => ("as", vec![with_types(format.clone())]),
+        ShapeDraft::Dissect(text) => {
+            let dissect = compile_dissect(compiler, path, text);
+            let parser = dissect.map(|dissect| with_types(Format::Dissect(dissect)));
+            ("dissect", parser.into_iter().collect())
+        }
+    };
+    check_time_field(compiler, &format!("{path}.{key}"), time, &parsers);
+    parsers
+}
+
+fn compile_dissect(compiler: &Compiler<'_>, path: &str, text: &Text) -> Option<Dissect> {
+    match Dissect::compile(&text.value) {
+        Ok(dissect) => {
+            for span in dissect.unresolved() {
+                let message = "this field refers to no other".to_owned();
+                let help = Some("take the name with `%{?name}` in the same mapping".to_owned());
+                let inside = Inside { span: span.clone(), message, help };
+                compiler.report(&format!("{path}.dissect"), text, inside, "");
+            }
+            Some(dissect)
+        }
+        Err(error) => {
+            let inside = Inside { span: error.span, message: error.message, help: error.help };
+            let fallback = "mappings look like `%{level->} %{component}: %{content}`";
+            compiler.report(&format!("{path}.dissect"), text, inside, fallback);
+            None
+        }
+    }
+}
+
+fn groks(compiler: &Compiler<'_>, draft: &ParseDraft, texts: &[Text]) -> Vec<LineParser> {
     let options = GrokOptions {
         set: PatternSet::Legacy,
         definitions: draft.patterns.iter().map(|it| (it.0.clone(), it.2.value.clone())).collect(),
@@ -48,20 +106,11 @@ fn compile_one(compiler: &Compiler<'_>, drafts: &Drafts, draft: &ParseDraft) -> 
     if !check_patterns(compiler, draft, &options) {
         return Vec::new();
     }
-    let groks: Vec<Option<Grok>> =
-        draft.groks.iter().map(|text| compile_grok(compiler, path, text, &options)).collect();
-    let Some(groks) = groks.into_iter().collect::<Option<Vec<Grok>>>() else { return Vec::new() };
-    check_time_field(compiler, path, time, &groks);
-    let rules = groks.into_iter().map(|grok| ParseRule {
-        name: name.clone(),
-        when: when.clone(),
-        field: field.clone(),
-        time: time
-            .filter(|_| parsers_ok)
-            .and_then(|time| time_rule(compiler, drafts, path, time, &grok)),
-        grok,
-    });
-    rules.collect()
+    let compile = |text| compile_grok(compiler, &draft.path, text, &options);
+    // All of them are compiled, so that every problem is reported.
+    let compiled: Vec<Option<Grok>> = texts.iter().map(compile).collect();
+    let compiled: Option<Vec<Grok>> = compiled.into_iter().collect();
+    compiled.unwrap_or_default().into_iter().map(LineParser::Grok).collect()
 }
 
 /// Own patterns are compiled by themselves first, so that a problem is reported where it stands.
@@ -118,14 +167,18 @@ fn warn_of_open_brace(compiler: &Compiler<'_>, path: &str, text: &Text) {
     }
 }
 
-fn check_time_field(compiler: &Compiler<'_>, path: &str, time: Option<&TimeDraft>, groks: &[Grok]) {
+fn check_time_field(
+    compiler: &Compiler<'_>,
+    name: &str,
+    time: Option<&TimeDraft>,
+    parsers: &[LineParser],
+) {
     let Some(field) = time.and_then(|time| time.field.as_ref()) else { return };
-    let known: Vec<&str> =
-        groks.iter().flat_map(Grok::fields).map(|field| field.name.as_str()).collect();
-    if known.is_empty() && groks.is_empty() || known.contains(&field.value.as_str()) {
+    if parsers.is_empty() || parsers.iter().any(|parser| parser.may_give(&field.value)) {
         return;
     }
-    let message = format!("`{path}.grok` has no field \"{}\"", field.shown());
+    let known: Vec<&str> = parsers.iter().flat_map(names).collect();
+    let message = format!("`{name}` has no field \"{}\"", field.shown());
     let help = if field.is_secret() {
         format!("its fields are {}", suggest::list(&known))
     } else {
@@ -134,19 +187,36 @@ fn check_time_field(compiler: &Compiler<'_>, path: &str, time: Option<&TimeDraft
     compiler.context.error(&field.place, message, help);
 }
 
-/// The time rule of one grok expression; none where it has no such field.
+fn names(parser: &LineParser) -> Vec<&str> {
+    match parser {
+        LineParser::Grok(grok) => grok.fields().iter().map(|field| field.name.as_str()).collect(),
+        LineParser::Format(parser) => parser.format().names().unwrap_or_default(),
+    }
+}
+
+/// The time rule of one parser; none where it has no such field.
 fn time_rule(
     compiler: &Compiler<'_>,
     drafts: &Drafts,
     path: &str,
     time: &TimeDraft,
-    grok: &Grok,
+    parser: &LineParser,
 ) -> Option<TimeRule> {
     let field = time.field.as_ref()?.value.clone();
-    if !grok.fields().iter().any(|known| known.name == field) {
+    if !parser.may_give(&field) {
         return None;
     }
     Some(TimeRule { field, parser: time_parser(compiler, drafts, path, time)? })
+}
+
+/// The time of a format that says itself where it stands. A wrong zone of `[time]` has been
+/// reported there.
+fn own_time(drafts: &Drafts, parser: &LineParser) -> Option<TimeRule> {
+    let LineParser::Format(parser) = parser else { return None };
+    let (field, formats) = parser.format().time()?;
+    let zone = drafts.time.zone.as_ref().map_or("UTC", |text| text.value.as_str());
+    let parser = TimeParser::compile(formats, zone).ok()?;
+    Some(TimeRule { field: field.to_owned(), parser })
 }
 
 fn time_parser(
@@ -158,7 +228,8 @@ fn time_parser(
     let formats: Vec<&str> = time.formats.iter().map(|text| text.value.as_str()).collect();
     let zone = time.zone.as_ref().or(drafts.time.zone.as_ref());
     let zone_text = zone.map_or("UTC", |text| text.value.as_str());
-    match TimeParser::compile(&formats, zone_text) {
+    let locale = time.locale.as_ref().map_or("en", |text| text.value.as_str());
+    match TimeParser::compile_with_locale(&formats, zone_text, locale) {
         Ok(parser) => Some(parser),
         Err(error) => {
             report_time(compiler, path, time, error);
@@ -173,6 +244,9 @@ fn report_time(compiler: &Compiler<'_>, path: &str, time: &TimeDraft, error: Tim
         let width = text.value[start..].chars().next().map_or(0, char::len_utf8);
         let fallback = "formats look like `ISO8601`, `UNIX_MS` or `yyyy-MM-dd HH:mm:ss,SSS`";
         (format!("{path}.time.formats"), text, start..start + width, fallback)
+    } else if let (true, Some(text)) = (error.is_locale, &time.locale) {
+        let fallback = "write a language such as `en` or `zh-CN`";
+        (format!("{path}.time.locale"), text, 0..text.value.len(), fallback)
     } else {
         // A wrong zone of `[time]` has been reported there.
         let Some(text) = &time.zone else { return };

@@ -1,11 +1,13 @@
 //! `[[parse]]`, `[time]`, `[hosts]`, `[labels]`, `[[route]]`, `[[tests]]`. Next: `sinks.rs`.
 
-use super::{Kind, Section, Setting};
+use super::{Kind, Section, Setting, formats};
 
 /// `[[parse]]`
 pub(crate) static PARSE: Section = Section {
     title: "`[[parse]]`",
-    doc: "",
+    doc: "Each has one of `grok`, `as` and `dissect`. The fields `level`, `component`, `content` and \
+          `rank` become parts of the event, the one that `time` names its time, and all others \
+          stand in its `fields`; members of nested JSON have dotted names.",
     settings: &[
         Setting::new("name", Kind::Text, "Its name, in metrics and messages.").required(),
         Setting::new(
@@ -13,8 +15,13 @@ pub(crate) static PARSE: Section = Section {
             Kind::Grok,
             "A grok expression, or an array of them of which the first that matches wins. Write \
              it as a literal string ('…'), so that backslashes stay what they are.",
-        )
-        .required(),
+        ),
+        Setting::new("as", Kind::Choice(&formats::FORMATS), "A built-in format."),
+        Setting::new(
+            "dissect",
+            Kind::Text,
+            "A mapping of delimiters and fields, such as `%{level->} %{component}: %{content}`.",
+        ),
         Setting::new(
             "patterns",
             Kind::TextMap,
@@ -34,7 +41,15 @@ pub(crate) static PARSE: Section = Section {
             "What is parsed in place of the line, such as `envelope.log.message`.",
         )
         .absent("the line"),
-        Setting::new("as", Kind::Later("write the format with `grok`"), "A built-in format."),
+        Setting::new(
+            "types",
+            Kind::TextMap,
+            "Fields of a built-in format or of `dissect` that are numbers: names and `int` or \
+             `float`. What is no such number stays text.",
+        ),
+        Setting::new("json", Kind::Section(&formats::JSON), "Options of `as = \"json\"`."),
+        Setting::new("kv", Kind::Section(&formats::KEY_VALUE), "Options of `as = \"kv\"`."),
+        Setting::new("csv", Kind::Section(&formats::CSV), "Options of `as = \"csv\"`."),
     ],
     example: "[[parse]]\n\
               name = \"swift\"\n\
@@ -48,19 +63,26 @@ pub(crate) static PARSE_TIME: Section = Section {
     title: "`time` in `[[parse]]`",
     doc: "",
     settings: &[
-        Setting::new("field", Kind::Text, "The field of the grok expression that holds the time.")
-            .required(),
+        Setting::new("field", Kind::Text, "The field that holds the time.").required(),
         Setting::new(
             "formats",
             Kind::Texts,
-            "Formats, tried in order: `ISO8601`, `UNIX`, `UNIX_MS`, or letters such as \
-             `yyyy-MM-dd HH:mm:ss,SSS`.",
+            "Formats, tried in order: `ISO8601`, `UNIX`, `UNIX_MS`, `TAI64N`, or letters such as \
+             `yyyy-MM-dd HH:mm:ss,SSS`. A year that is missing comes from the record's time.",
         )
         .default("ISO8601"),
         Setting::new(
+            "locale",
+            Kind::Text,
+            "The language of the names of months and days: `en`, `zh`, `ja`, `de`, `fr`, `es`, \
+             `it`, `pt`, `ru`, `ko` or `nl`, with a country or without.",
+        )
+        .default("en"),
+        Setting::new(
             "zone",
             Kind::Text,
-            "The zone of times that name none: an IANA name or an offset such as `+08:00`.",
+            "The zone of times that name none: an IANA name or an offset such as `+08:00`. A \
+             time that its clock skips is none, one that it shows twice is the earlier.",
         )
         .absent("`zone` of `[time]`"),
     ],

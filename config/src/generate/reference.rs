@@ -81,9 +81,6 @@ fn section_body(page: &mut String, section: &Section) {
 
 fn rows(page: &mut String, words: &mut String, before: &str, section: &Section) {
     for setting in section.settings {
-        if let Kind::Later(_) = setting.kind {
-            continue;
-        }
         let name = format!("{before}{}", setting.name);
         let (kind, default) = (kind_text(&setting.kind), default_text(setting));
         let _infallible =
@@ -131,7 +128,6 @@ fn kind_text(kind: &Kind) -> String {
         Kind::TextMap => "table of strings".to_owned(),
         Kind::Properties | Kind::Expectations => "table".to_owned(),
         Kind::Section(_) => "table".to_owned(),
-        Kind::Later(_) => String::new(),
     }
 }
 

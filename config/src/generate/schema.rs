@@ -47,7 +47,7 @@ fn of_section(section: &Section, word: Option<&str>) -> Value {
         properties.insert("type".to_owned(), json!({ "const": word }));
         required.push("type");
     }
-    for setting in section.settings.iter().filter(|it| !matches!(it.kind, Kind::Later(_))) {
+    for setting in section.settings {
         properties.insert(setting.name.to_owned(), of_setting(setting));
         if setting.required {
             required.push(setting.name);
@@ -91,13 +91,9 @@ fn of_setting(setting: &Setting) -> Value {
         Kind::Properties | Kind::Expectations => json!({ "type": "object" }),
         Kind::Section(section) => of_section(section, None),
         // An unquoted date reaches the checker of an editor as a string too.
-        Kind::Text
-        | Kind::Secret
-        | Kind::Path
-        | Kind::Template
-        | Kind::Condition
-        | Kind::Start
-        | Kind::Later(_) => text(),
+        Kind::Text | Kind::Secret | Kind::Path | Kind::Template | Kind::Condition | Kind::Start => {
+            text()
+        }
     };
     schema["description"] = setting.doc.into();
     if let Some(default) = setting.default {

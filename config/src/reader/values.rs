@@ -78,10 +78,11 @@ impl<'a> Reader<'a> {
         Some((self.context.folder.join(&text.value), text))
     }
 
-    /// `true` or `false`; none when absent.
+    /// `true` or `false`; the default, or none, when absent.
     pub(crate) fn flag(&self, key: &str) -> Option<bool> {
-        let (_, entry) = self.take(key);
-        let entry = entry?;
+        let (setting, entry) = self.take(key);
+        let default = setting.default.and_then(|default| default.parse().ok());
+        let Some(entry) = entry else { return default };
         let flag = match &entry.node.value {
             Value::Flag(flag) => Some(*flag),
             // The environment can only give strings.
@@ -92,7 +93,7 @@ impl<'a> Reader<'a> {
             Some(flag) => self.note(key, flag.to_string()),
             None => self.mismatch(entry, "`true` or `false`", "write it without quotes"),
         }
-        flag
+        flag.or(default)
     }
 
     /// A count within its limits.
@@ -199,6 +200,15 @@ impl<'a> Reader<'a> {
         let word = word.unwrap_or(default);
         self.note(key, word);
         word
+    }
+
+    /// One of the declared words; none when absent or wrong.
+    pub(crate) fn chosen(&self, key: &str) -> Option<&'static str> {
+        let (setting, entry) = self.take(key);
+        let Kind::Choice(words) = setting.kind else { unreachable!("declared as a choice") };
+        let word = self.declared(key, self.string(entry?)?, words)?;
+        self.note(key, word);
+        Some(word)
     }
 
     /// The declared words that are listed.

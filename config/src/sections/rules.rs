@@ -1,18 +1,22 @@
 //! `[[parse]]`, `[time]`, `[hosts]`, `[labels]`, `[[route]]`. Texts are only read here;
 //! `compile.rs` compiles them once all names are known. Next: `dead_letter.rs`.
 
-use super::{TopLevel, one_or_more};
+use super::TopLevel;
+use super::formats::{self, ShapeDraft};
 use crate::declare;
 use crate::diagnostic::Place;
 use crate::document::{Text, Value};
 use crate::reader::Reader;
+use riverhog_parsers::formats::FieldConversion;
 use std::path::PathBuf;
 
 pub(crate) struct ParseDraft {
     pub(crate) name: Option<Text>,
     /// As TOML names it: `parse[0]`.
     pub(crate) path: String,
-    pub(crate) groks: Vec<Text>,
+    pub(crate) shape: ShapeDraft,
+    /// Types of fields that are numbers.
+    pub(crate) types: Vec<(String, FieldConversion)>,
     /// Name, the place of the name, regular expression.
     pub(crate) patterns: Vec<(String, Place, Text)>,
     pub(crate) time: Option<TimeDraft>,
@@ -25,6 +29,7 @@ pub(crate) struct TimeDraft {
     pub(crate) field: Option<Text>,
     pub(crate) formats: Vec<Text>,
     pub(crate) zone: Option<Text>,
+    pub(crate) locale: Option<Text>,
 }
 
 /// `[time]`
@@ -58,10 +63,8 @@ pub(super) fn read_parse(top: &TopLevel<'_>) -> Vec<ParseDraft> {
 
 fn read_one_parser(reader: &Reader<'_>) -> ParseDraft {
     let name = reader.text("name");
-    let groks = reader.node("grok").map(|it| one_or_more(reader, "grok", it)).unwrap_or_default();
-    for (index, grok) in groks.iter().enumerate() {
-        reader.note(&format!("grok[{index}]"), &*grok.value);
-    }
+    let shape = formats::read(reader);
+    let types = formats::read_types(reader);
     let patterns = reader
         .text_map("patterns")
         .into_iter()
@@ -71,14 +74,16 @@ fn read_one_parser(reader: &Reader<'_>) -> ParseDraft {
         Some(inner) if reader.has("time") => {
             let field = inner.text("field");
             let (formats, zone) = (inner.texts("formats"), inner.text("zone"));
+            let locale = inner.text("locale");
             inner.reject_unknown();
-            Some(TimeDraft { field, formats, zone })
+            Some(TimeDraft { field, formats, zone, locale })
         }
         _ => None,
     };
     let (when, field) = (reader.text("when"), reader.text("field"));
     reader.reject_unknown();
-    ParseDraft { name, path: reader.path.clone(), groks, patterns, time, when, field }
+    let path = reader.path.clone();
+    ParseDraft { name, path, shape, types, patterns, time, when, field }
 }
 
 pub(super) fn read_time(top: &TopLevel<'_>) -> TimeSettings {

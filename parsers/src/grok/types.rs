@@ -67,17 +67,19 @@ pub enum Outcome {
 /// Why a line is unmatched.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Reason {
-    /// The pattern does not match.
+    /// The line has not the pattern's or the format's shape.
     NoMatch,
-    /// The engine gave up at its step limit: whether the pattern matches is not known.
+    /// A limit of steps, depth or fields was reached: whether the line has the shape is not known.
     Limit,
     /// The engine refused to look at this text.
     Engine,
+    /// The line begins as the format does and then breaks its syntax.
+    Invalid,
 }
 
 impl Reason {
     /// All reasons, for metrics that start at zero.
-    pub const ALL: [Reason; 3] = [Reason::NoMatch, Reason::Limit, Reason::Engine];
+    pub const ALL: [Reason; 4] = [Reason::NoMatch, Reason::Limit, Reason::Engine, Reason::Invalid];
 
     /// The word used as a metric label.
     pub fn as_str(self) -> &'static str {
@@ -85,6 +87,7 @@ impl Reason {
             Reason::NoMatch => "no_match",
             Reason::Limit => "limit",
             Reason::Engine => "engine",
+            Reason::Invalid => "invalid",
         }
     }
 }

@@ -8,6 +8,7 @@
 use super::civil::fraction_nanos;
 use super::fields::Fields;
 use super::fixed::FixedShape;
+use super::locale::{Locale, NameKind};
 use super::zone::Zone;
 use super::{Instant, TimeFormatError, civil, offset};
 
@@ -36,9 +37,7 @@ pub(super) enum Item {
     Fraction {
         digits_max: usize,
     },
-    MonthName,
-    WeekdayName,
-    Halfday,
+    Name(NameKind, &'static Locale),
     Era,
     Offset,
     Abbreviation,
@@ -67,29 +66,12 @@ pub(super) enum Part {
     Second,
 }
 
-const MONTHS: [&str; 12] = [
-    "January",
-    "February",
-    "March",
-    "April",
-    "May",
-    "June",
-    "July",
-    "August",
-    "September",
-    "October",
-    "November",
-    "December",
-];
-const WEEKDAYS: [&str; 7] =
-    ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"];
-
 /// Longer formats are refused: a format is a line, not a document.
 const FORMAT_BYTES_MAX: usize = 1024;
 
 impl Items {
-    /// Compiles a format. The error's `format` is left to the caller.
-    pub(super) fn compile(format: &str) -> Result<Items, TimeFormatError> {
+    /// Compiles a format with the names of a language. The error's `format` is left to the caller.
+    pub(super) fn compile(format: &str, locale: &'static Locale) -> Result<Items, TimeFormatError> {
         if format.len() > FORMAT_BYTES_MAX {
             let message = format!("a time format of more than {FORMAT_BYTES_MAX} bytes");
             return Err(error(0, message, None));
@@ -107,8 +89,10 @@ impl Items {
             );
             items.push(match token {
                 Token::Literal(text) => Item::Literal(text.clone()),
-                Token::Letters { letter, count, position } => item(*letter, *count, digits_follow)
-                    .ok_or_else(|| unknown_letter(*letter, *position))?,
+                Token::Letters { letter, count, position } => {
+                    item(*letter, *count, digits_follow, locale)
+                        .ok_or_else(|| unknown_letter(*letter, *position))?
+                }
             });
         }
         let fixed = FixedShape::of(&items);
@@ -136,7 +120,7 @@ impl Items {
 }
 
 fn error(position: usize, message: String, help: Option<String>) -> TimeFormatError {
-    TimeFormatError { format: 0, position, message, help }
+    TimeFormatError { format: 0, is_locale: false, position, message, help }
 }
 
 fn unknown_letter(letter: char, position: usize) -> TimeFormatError {
@@ -190,7 +174,7 @@ fn is_numeric(letter: char, count: usize) -> bool {
     }
 }
 
-fn item(letter: char, count: usize, digits_follow: bool) -> Option<Item> {
+fn item(letter: char, count: usize, digits_follow: bool, locale: &'static Locale) -> Option<Item> {
     let number = |part, digits_max| Some(Item::Number { part, digits_max });
     match letter {
         'G' => Some(Item::Era),
@@ -198,14 +182,14 @@ fn item(letter: char, count: usize, digits_follow: bool) -> Option<Item> {
         'x' | 'y' | 'Y' if count == 2 => Some(Item::TwoDigitYear { lenient: !digits_follow }),
         'x' => number(Part::WeekYear, if digits_follow { count } else { 9 }),
         'y' | 'Y' => number(Part::Year, if digits_follow { count } else { 9 }),
-        'M' if count >= 3 => Some(Item::MonthName),
+        'M' if count >= 3 => Some(Item::Name(NameKind::Month, locale)),
         'M' => number(Part::Month, 2),
         'd' => number(Part::Day, 2),
         'D' => number(Part::DayOfYear, 3),
         'w' => number(Part::Week, 2),
         'e' => number(Part::Weekday, 1),
-        'E' => Some(Item::WeekdayName),
-        'a' => Some(Item::Halfday),
+        'E' => Some(Item::Name(NameKind::Weekday, locale)),
+        'a' => Some(Item::Name(NameKind::Halfday, locale)),
         'H' => number(Part::Hour, 2),
         'k' => number(Part::ClockHour, 2),
         'K' => number(Part::HalfHour, 2),
@@ -250,20 +234,14 @@ impl Item {
                 fields.nanos = fraction_nanos(&text.as_bytes()[..digits.min(9)]);
                 (digits > 0).then(|| &text[digits..])
             }
-            Item::MonthName => {
-                let (index, rest) = name(text, &MONTHS)?;
-                fields.month = Some(index + 1);
+            Item::Name(kind, locale) => {
+                let (index, rest) = locale.strip(*kind, text)?;
+                match kind {
+                    NameKind::Month => fields.month = Some(index + 1),
+                    NameKind::Weekday => fields.weekday = Some(index + 1),
+                    NameKind::Halfday => fields.afternoon = Some(index == 1),
+                }
                 Some(rest)
-            }
-            Item::WeekdayName => {
-                let (index, rest) = name(text, &WEEKDAYS)?;
-                fields.weekday = Some(index + 1);
-                Some(rest)
-            }
-            Item::Halfday => {
-                let morning = strip_ignoring_case(text, "am");
-                fields.afternoon = Some(morning.is_none());
-                morning.or_else(|| strip_ignoring_case(text, "pm"))
             }
             Item::Era => {
                 strip_ignoring_case(text, "AD").or_else(|| strip_ignoring_case(text, "CE"))
@@ -337,17 +315,6 @@ fn number(text: &str, digits_max: usize, signed: bool) -> Option<(i64, &str)> {
     let value =
         text.bytes().take(digits).fold(0, |value, digit| value * 10 + i64::from(digit - b'0'));
     Some((if negative { -value } else { value }, &text[digits..]))
-}
-
-/// A long or short name off the front, the longest that fits, in any case.
-fn name<'t>(text: &'t str, names: &[&str]) -> Option<(u32, &'t str)> {
-    let with_length = |short: bool| {
-        names.iter().zip(0..).find_map(|(name, index)| {
-            let name = if short { &name[..3] } else { name };
-            Some((index, strip_ignoring_case(text, name)?))
-        })
-    };
-    with_length(false).or_else(|| with_length(true))
 }
 
 fn strip_ignoring_case<'t>(text: &'t str, prefix: &str) -> Option<&'t str> {

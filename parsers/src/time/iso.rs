@@ -8,6 +8,7 @@ use super::civil::fraction_nanos;
 use super::fields::Fields;
 use super::fixed::fixed_local_seconds;
 use super::format::Items;
+use super::locale::Locale;
 use super::zone::Zone;
 use super::{Instant, offset};
 
@@ -26,7 +27,9 @@ impl Default for Iso8601 {
             "yyyy-MM-dd HH:mm:ss,SSS",
         ];
         Iso8601 {
-            spaced: spaced.map(|format| Items::compile(format).expect("the format is constant")),
+            spaced: spaced.map(|format| {
+                Items::compile(format, Locale::english()).expect("the format is constant")
+            }),
         }
     }
 }

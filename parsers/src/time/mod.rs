@@ -11,7 +11,9 @@ mod fields;
 mod fixed;
 mod format;
 mod iso;
+mod locale;
 mod offset;
+mod tai64;
 mod zone;
 
 use std::fmt;
@@ -21,6 +23,7 @@ pub use iso::parse_rfc3339;
 
 use civil::NANOS_PER_SECOND;
 use format::Items;
+use locale::Locale;
 use zone::Zone;
 
 /// A compiled list of formats with the zone of texts that name none.
@@ -35,7 +38,23 @@ enum Format {
     Iso8601(Box<iso::Iso8601>),
     UnixSeconds,
     UnixMillis,
+    Tai64n,
     Items(Box<Items>),
+}
+
+/// A time zone to read texts in that name none, for [`TimeParser::parse_in`]: where it comes from a
+/// field of the line, found once and kept for the next line of the same zone.
+#[derive(Debug)]
+pub struct TimeZone(Zone);
+
+impl TimeZone {
+    /// Finds a zone by its IANA name (`Asia/Shanghai`) or its offset (`+08:00`, `-0330`, `Z`).
+    ///
+    /// # Errors
+    /// There is no such zone.
+    pub fn find(name: &str) -> Result<TimeZone, TimeFormatError> {
+        Zone::compile(name).map(TimeZone)
+    }
 }
 
 /// A point in time: seconds since the epoch and the nanoseconds after them. Wider than nanoseconds
@@ -65,8 +84,11 @@ impl Instant {
 /// Why a format list cannot be compiled.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TimeFormatError {
-    /// Index of the format in the list; `usize::MAX` when it is the zone that is unknown.
+    /// Index of the format in the list; `usize::MAX` when it is the zone or the locale that is
+    /// unknown.
     pub format: usize,
+    /// It is the locale, not the zone.
+    pub is_locale: bool,
     /// Byte position in that format.
     pub position: usize,
     /// What is wrong.
@@ -85,21 +107,39 @@ impl std::error::Error for TimeFormatError {}
 
 impl TimeParser {
     /// Compiles formats, which are tried in order: `ISO8601`, `UNIX` (seconds, with a fraction or
-    /// without), `UNIX_MS`, or Joda's letters (`yyyy-MM-dd HH:mm:ss,SSS`). `zone` is an IANA name
-    /// or an offset as `+08:00`, used where the text names none.
+    /// without), `UNIX_MS`, `TAI64N`, or Joda's letters (`yyyy-MM-dd HH:mm:ss,SSS`) with English
+    /// names. `zone` is an IANA name or an offset as `+08:00`, used where the text names none.
+    ///
+    /// A local time that the zone's clock skips fails; one that it shows twice is the earlier of
+    /// the two. Both are Logstash's answers.
     ///
     /// # Errors
     /// The first unknown letter of a format, or an unknown zone.
     pub fn compile(formats: &[&str], zone: &str) -> Result<TimeParser, TimeFormatError> {
+        TimeParser::compile_with_locale(formats, zone, "en")
+    }
+
+    /// As [`TimeParser::compile`], with the names of months, weekdays and halves of the day in a
+    /// language: `zh-CN`, `de`.
+    ///
+    /// # Errors
+    /// As there, and a language whose names are not known.
+    pub fn compile_with_locale(
+        formats: &[&str],
+        zone: &str,
+        locale: &str,
+    ) -> Result<TimeParser, TimeFormatError> {
         let zone = Zone::compile(zone)?;
+        let locale = Locale::find(locale).ok_or_else(|| unknown_locale(locale))?;
         let mut compiled = Vec::with_capacity(formats.len());
         for (index, format) in formats.iter().enumerate() {
             compiled.push(match *format {
                 "ISO8601" => Format::Iso8601(Box::default()),
                 "UNIX" => Format::UnixSeconds,
                 "UNIX_MS" => Format::UnixMillis,
+                "TAI64N" => Format::Tai64n,
                 letters => Format::Items(Box::new(
-                    Items::compile(letters)
+                    Items::compile(letters, locale)
                         .map_err(|error| TimeFormatError { format: index, ..error })?,
                 )),
             });
@@ -116,12 +156,33 @@ impl TimeParser {
 
     /// As [`TimeParser::parse`], without the limit on years.
     pub fn parse_instant(&self, text: &str, reference_ns: i64) -> Option<Instant> {
+        self.read(text, &self.zone, reference_ns)
+    }
+
+    /// As [`TimeParser::parse`], in another zone than the one compiled in.
+    pub fn parse_in(&self, text: &str, zone: &TimeZone, reference_ns: i64) -> Option<i64> {
+        self.read(text, &zone.0, reference_ns)?.epoch_ns()
+    }
+
+    fn read(&self, text: &str, zone: &Zone, reference_ns: i64) -> Option<Instant> {
         self.formats.iter().find_map(|format| match format {
-            Format::Iso8601(iso) => iso.parse(text, &self.zone, reference_ns),
+            Format::Iso8601(iso) => iso.parse(text, zone, reference_ns),
             Format::UnixSeconds => parse_unix_seconds(text),
             Format::UnixMillis => parse_unix_millis(text),
-            Format::Items(items) => items.parse(text, &self.zone, reference_ns),
+            Format::Tai64n => tai64::parse(text),
+            Format::Items(items) => items.parse(text, zone, reference_ns),
         })
+    }
+}
+
+fn unknown_locale(locale: &str) -> TimeFormatError {
+    let known: Vec<&str> = Locale::languages().collect();
+    TimeFormatError {
+        format: usize::MAX,
+        is_locale: true,
+        position: 0,
+        message: format!("no names of months are known for the locale `{locale}`"),
+        help: Some(format!("known are {}", known.join(", "))),
     }
 }
 

@@ -62,6 +62,7 @@ impl Zone {
                 };
                 Err(TimeFormatError {
                     format: usize::MAX,
+                    is_locale: false,
                     position: 0,
                     message: format!("unknown time zone `{name}`"),
                     help: Some(help),

@@ -6,11 +6,14 @@
 //! answer is partial, 130 interrupted. Next stop: [`run`], the command that carries lines.
 
 mod archive;
+mod batch;
 mod check;
 mod connect;
 mod console;
+mod date;
 mod demo;
 mod diff;
+mod dissect;
 mod error;
 mod grok;
 mod index_template;
@@ -69,6 +72,10 @@ enum Command {
     Demo(demo::DemoArgs),
     /// Try a grok pattern on the lines on standard input
     Grok(grok::GrokArgs),
+    /// Try a dissect mapping on the lines on standard input
+    Dissect(dissect::DissectArgs),
+    /// Read the times on standard input
+    Date(date::DateArgs),
     /// Prepare the stores: index templates; buckets are looked at
     Setup(setup::SetupArgs),
     /// Look after archives
@@ -139,6 +146,8 @@ fn command(command: &Command, console: Console) -> Result<Exit, CommandError> {
         Command::Parse(args) => parse::run(args, console),
         Command::Demo(args) => demo::run(args, console),
         Command::Grok(args) => grok::run(args, console),
+        Command::Dissect(args) => dissect::run(args, console),
+        Command::Date(args) => date::run(args, console),
         Command::Setup(args) => setup::run(args, console),
         Command::Archive(args) => archive::run(args, console),
         Command::Schema => schema(console),

@@ -9,10 +9,11 @@ use std::sync::Arc;
 
 use chrono::DateTime;
 use clap::Args;
+use riverhog_parsers::formats::{Format, FormatParser};
 use riverhog_parsers::grok::{Grok, GrokOptions};
 use riverhog_parsers::time::TimeParser;
 use riverhog_rules::event::Disposition;
-use riverhog_rules::plan::{ParseRule, Plan, TimeRule};
+use riverhog_rules::plan::{LineParser, ParseRule, Plan, TimeRule};
 
 use super::trial::{Given, Trial};
 use super::{CommandError, Console, Exit, load};
@@ -27,6 +28,7 @@ const TIME_FORMATS: [&str; 2] = ["ISO8601", "yyyy-MM-dd HH:mm:ss,SSS"];
 const EXAMPLES: &str = "Examples:
   riverhog parse < train.log                           lines like `TIME LEVEL COMPONENT: CONTENT`
   riverhog parse --zone Asia/Shanghai < train.log      times without a zone are Shanghai's
+  riverhog parse --as json < train.jsonl               as a built-in format
   riverhog parse --config pipeline.toml < train.log    as the configuration says
   riverhog parse --config pipeline.toml < train.log | jq -c 'select(.tags) | .content'
 
@@ -40,8 +42,8 @@ pub(super) struct ParseArgs {
     /// The configuration whose parsers, labels and hosts are used
     #[arg(long, value_name = "CONFIG")]
     config: Option<PathBuf>,
-    /// A built-in format
-    #[arg(long = "as", value_name = "FORMAT", conflicts_with = "config", hide = true)]
+    /// A built-in format: json, kv, csv, logfmt, syslog, cri or klog
+    #[arg(long = "as", value_name = "FORMAT", conflicts_with = "config")]
     format: Option<String>,
     /// When the lines were received, RFC 3339, in place of now; gives a year to lines without one
     #[arg(long, value_name = "TIME")]
@@ -52,15 +54,12 @@ pub(super) struct ParseArgs {
 }
 
 pub(super) fn run(args: &ParseArgs, console: Console) -> Result<Exit, CommandError> {
-    if let Some(format) = &args.format {
-        let message = format!("--as {format}: there are no built-in formats in this version");
-        let help = "write the format with `grok` in a configuration and name that with --config";
-        return Err(CommandError::wrong(message).with_help(help));
-    }
     let received_ns = reference(args.reference.as_deref())?;
-    let mut trial = match &args.config {
-        Some(path) => Trial::of_config(&load(path, console)?),
-        None => Trial::of_plan(Arc::new(usual_plan(args.zone.as_deref().unwrap_or("UTC"))?)),
+    let zone = args.zone.as_deref().unwrap_or("UTC");
+    let mut trial = match (&args.config, &args.format) {
+        (Some(path), _) => Trial::of_config(&load(path, console)?),
+        (None, Some(format)) => Trial::of_plan(Arc::new(format_plan(format, zone)?)),
+        (None, None) => Trial::of_plan(Arc::new(usual_plan(zone)?)),
     };
     let mut out = console.out();
     parse(&mut trial, received_ns, &mut io::stdin().lock(), &mut out)?;
@@ -77,18 +76,39 @@ fn reference(text: Option<&str>) -> Result<i64, CommandError> {
     })
 }
 
+/// One built-in format, no labels, no routes.
+fn format_plan(name: &str, zone: &str) -> Result<Plan, CommandError> {
+    let Some(format) = Format::named(name) else {
+        let message = format!("--as {name}: there is no such format");
+        let help = format!("formats are {}", Format::NAMES.join(", "));
+        return Err(CommandError::wrong(message).with_help(help));
+    };
+    // A format that does not say where its time stands has none here, but the zone is checked.
+    let (field, formats) = format.time().unwrap_or(("", &[]));
+    let parser = time_parser(formats, zone)?;
+    let time = (!field.is_empty()).then(|| TimeRule { field: field.to_owned(), parser });
+    let parser = LineParser::Format(Box::new(FormatParser::new(format, [])));
+    let rule = ParseRule { name: name.to_owned(), when: None, field: None, parser, time };
+    Ok(Plan { parse: vec![rule], ..Plan::default() })
+}
+
 /// One parser, no labels, no routes.
 fn usual_plan(zone: &str) -> Result<Plan, CommandError> {
     let grok = Grok::compile(PATTERN, &GrokOptions::default())
         .map_err(|error| CommandError::failed(error.to_string()))?;
-    let parser = TimeParser::compile(&TIME_FORMATS, zone).map_err(|error| {
-        let wrong = CommandError::wrong(format!("--zone {zone}: {}", error.message));
-        error.help.into_iter().fold(wrong, CommandError::with_help)
-    })?;
+    let parser = time_parser(&TIME_FORMATS, zone)?;
     let time = TimeRule { field: "log_time".to_owned(), parser };
     let name = "usual".to_owned();
-    let rule = ParseRule { name, when: None, field: None, grok, time: Some(time) };
+    let parser = LineParser::Grok(grok);
+    let rule = ParseRule { name, when: None, field: None, parser, time: Some(time) };
     Ok(Plan { parse: vec![rule], ..Plan::default() })
+}
+
+fn time_parser(formats: &[&str], zone: &str) -> Result<TimeParser, CommandError> {
+    TimeParser::compile(formats, zone).map_err(|error| {
+        let wrong = CommandError::wrong(format!("--zone {zone}: {}", error.message));
+        error.help.into_iter().fold(wrong, CommandError::with_help)
+    })
 }
 
 fn parse(
@@ -203,6 +223,8 @@ mod tests {
     #[test]
     fn a_wrong_zone_or_time_is_told() {
         assert!(usual_plan("Mars/Olympus").is_err());
+        assert!(format_plan("json", "Mars/Olympus").is_err());
+        assert!(format_plan("training", "UTC").is_err());
         assert!(reference(Some("yesterday")).is_err());
         assert_eq!(reference(Some("1970-01-01T00:00:01Z")).ok(), Some(1_000_000_000));
     }

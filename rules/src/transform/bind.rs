@@ -2,13 +2,14 @@
 //!
 //! Invariant: after binding no name is compared with another per line, but for a record's headers
 //! and envelope fields, once per record. Next stop: `view`, which reads slots.
+use riverhog_parsers::formats::Format;
 use riverhog_parsers::grok::{FieldType, Grok};
 
 use super::action::action_target;
 use crate::condition::Condition;
 use crate::json::write_string;
 use crate::names::Name;
-use crate::plan::{ParseRule, Plan};
+use crate::plan::{LineParser, ParseRule, Plan};
 use crate::selector::Selector;
 use crate::template::Template;
 
@@ -92,6 +93,18 @@ pub(super) struct BoundRule {
     /// By grok field.
     pub(super) fields: Vec<BoundField>,
     pub(super) has_content: bool,
+    /// Of a built-in format, whose fields are found by name.
+    pub(super) format: Option<BoundFormat>,
+}
+
+/// A built-in format.
+#[derive(Debug)]
+pub(super) struct BoundFormat {
+    pub(super) time_field: Option<String>,
+    /// Names that programs give to the same things count too: `msg`, `severity`.
+    pub(super) has_aliases: bool,
+    /// The names that rules read, by id.
+    pub(super) wanted: Vec<String>,
 }
 
 /// One field of a grok.
@@ -107,7 +120,7 @@ pub(super) struct BoundField {
     pub(super) key: Vec<u8>,
 }
 
-/// What a grok field is to the event.
+/// What a field is to the event.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Role {
     Time,
@@ -182,7 +195,7 @@ impl Bound {
         let targets = targets.flat_map(Template::names_used);
         for name in labels.chain(hosts).chain(routes).chain(targets) {
             if let Name::Field(field) = name
-                && plan.parse.iter().any(|rule| has_field(&rule.grok, field))
+                && plan.parse.iter().any(|rule| rule.parser.may_give(field))
                 && !self.fields.contains(field)
             {
                 self.fields.push(field.clone());
@@ -194,8 +207,32 @@ impl Bound {
         let when = self.condition(plan, rule.when.as_ref());
         let reads = self.reads(&when);
         let field = rule.field.as_ref().map_or(Slot::Message, |field| self.selector(plan, field));
-        let grok = rule.grok.fields();
+        let when_of_record = !reads.line && !reads.received && !reads.level;
         let time_field = rule.time.as_ref().map(|time| time.field.as_str());
+        let grok = match &rule.parser {
+            LineParser::Grok(grok) => grok,
+            LineParser::Format(parser) => {
+                let format = BoundFormat {
+                    time_field: time_field.map(str::to_owned),
+                    has_aliases: matches!(
+                        parser.format(),
+                        Format::Json(_) | Format::KeyValue(_) | Format::Logfmt
+                    ),
+                    wanted: self.fields.clone(),
+                };
+                let (fields, format) = (Vec::new(), Some(format));
+                return BoundRule {
+                    when,
+                    when_of_record,
+                    field,
+                    fields,
+                    has_content: false,
+                    format,
+                };
+            }
+        };
+        let has_content = has_field(grok, "content");
+        let grok = grok.fields();
         let fields = grok.iter().map(|field| {
             let first = grok.iter().position(|other| other.name == field.name);
             let mut key = Vec::new();
@@ -212,9 +249,10 @@ impl Bound {
         BoundRule {
             fields: fields.collect(),
             when,
-            when_of_record: !reads.line && !reads.received && !reads.level,
+            when_of_record,
             field,
-            has_content: has_field(&rule.grok, "content"),
+            has_content,
+            format: None,
         }
     }
 
@@ -308,6 +346,18 @@ impl Bound {
             }
         }
         reads
+    }
+}
+
+impl BoundFormat {
+    /// What a field is to the event.
+    pub(super) fn role(&self, name: &str) -> Role {
+        match (role(name, self.time_field.as_deref()), name) {
+            (Role::Other, "lvl" | "severity" | "levelname") if self.has_aliases => Role::Level,
+            (Role::Other, "msg" | "message") if self.has_aliases => Role::Content,
+            (Role::Other, "logger") if self.has_aliases => Role::Component,
+            (role, _) => role,
+        }
     }
 }
 

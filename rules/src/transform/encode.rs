@@ -7,6 +7,7 @@ use riverhog_parsers::grok::{Capture, FieldType, to_float, to_int};
 
 use super::bind::BoundField;
 use super::encoded::EncodedRecord;
+use super::format;
 use super::view::{Parsed, View};
 use crate::event::{Event, EventBuffer};
 use crate::json::{write_escaped, write_float, write_int, write_string};
@@ -145,6 +146,10 @@ impl EncodeScratch {
         let Some(rule) = parsed.rule else {
             return;
         };
+        if let Some(fields) = parsed.fields {
+            format::write(out, parsed, fields);
+            return;
+        }
         if parsed.captures.len() == parsed.taken.count() {
             return;
         }

@@ -3,21 +3,25 @@
 //!
 //! Invariant: a line that no rule accepts is an event all the same; its content is the line. Next
 //! stop: `record`, whose host and labels may read what was parsed.
+use riverhog_parsers::fields::Fields;
 use riverhog_parsers::grok::{Capture, FieldType, GrokScratch, Outcome, to_int};
 use riverhog_parsers::level::Level;
 
 use super::bind::{Bound, BoundRule, Role, Slot};
+use super::format;
 use super::view::{Bind, View};
 use crate::counters::Counters;
-use crate::plan::{ParseRule, Plan, TimeRule};
+use crate::plan::{LineParser, ParseRule, Plan, TimeRule};
 use crate::value::Value;
 
 /// What a worker reuses from line to line to parse.
 pub(super) struct ParseScratch {
-    /// One for each rule.
-    groks: Vec<GrokScratch>,
+    /// One for each rule that is a pattern.
+    groks: Vec<Option<GrokScratch>>,
     /// Of the rule that ran last.
     captures: Vec<Capture>,
+    /// Of the built-in format that ran last.
+    fields: Fields,
     /// By rule: what the record alone says about its `when`.
     applies: Vec<Applies>,
     generation: u64,
@@ -33,8 +37,9 @@ enum Applies {
 impl ParseScratch {
     pub(super) fn new(plan: &Plan) -> ParseScratch {
         ParseScratch {
-            groks: plan.parse.iter().map(|rule| rule.grok.scratch()).collect(),
+            groks: plan.parse.iter().map(|rule| scratch(&rule.parser)).collect(),
             captures: Vec::new(),
+            fields: Fields::new(),
             applies: Vec::new(),
             generation: 0,
         }
@@ -81,13 +86,23 @@ pub(super) fn parse<'a>(
         let Some(text) = text_of(bound.field, view) else {
             continue;
         };
-        match rule.grok.run(text, &mut scratch.groks[index], &mut scratch.captures) {
+        let outcome = match (&rule.parser, &mut scratch.groks[index]) {
+            (LineParser::Grok(grok), Some(slots)) => grok.run(text, slots, &mut scratch.captures),
+            (LineParser::Format(parser), _) => parser.run(text, &mut scratch.fields),
+            (LineParser::Grok(_), None) => continue,
+        };
+        match outcome {
             Outcome::Matched => {
                 counters.parsers[index].matched += 1;
                 view.parsed.rule = Some(bound);
                 view.parsed.source = text;
-                view.parsed.captures = &scratch.captures;
-                read(rule, bound, view);
+                if let Some(format) = &bound.format {
+                    view.parsed.fields = Some(&scratch.fields);
+                    format::read(rule, format, view);
+                } else {
+                    view.parsed.captures = &scratch.captures;
+                    read(rule, bound, view);
+                }
                 return;
             }
             Outcome::Unmatched(reason) => counters.parsers[index].count_unmatched(reason),
@@ -95,6 +110,13 @@ pub(super) fn parse<'a>(
     }
     view.parsed.content = Some(view.message);
     view.parsed.tags.unparsed = true;
+}
+
+fn scratch(parser: &LineParser) -> Option<GrokScratch> {
+    match parser {
+        LineParser::Grok(grok) => Some(grok.scratch()),
+        LineParser::Format(_) => None,
+    }
 }
 
 fn text_of<'a>(slot: Slot, view: &View<'a>) -> Option<&'a str> {
@@ -149,13 +171,13 @@ fn read<'a>(rule: &ParseRule, bound: &'a BoundRule, view: &mut View<'a>) {
     }
 }
 
-fn take(taken: &mut usize, index: usize, is_taken: bool) {
+pub(super) fn take(taken: &mut usize, index: usize, is_taken: bool) {
     if is_taken {
         *taken = index;
     }
 }
 
-fn parse_time(rule: Option<&TimeRule>, text: &str, received_ns: i64) -> Option<i64> {
+pub(super) fn parse_time(rule: Option<&TimeRule>, text: &str, received_ns: i64) -> Option<i64> {
     rule.and_then(|rule| rule.parser.parse(text, received_ns))
 }
 

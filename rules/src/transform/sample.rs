@@ -11,7 +11,7 @@ use crate::event::EventBuffer;
 use crate::hosts::{HostRule, HostTable};
 use crate::labels::LabelRule;
 use crate::names::{Names, Stage};
-use crate::plan::{ParseRule, Plan, Target, TimeRule};
+use crate::plan::{LineParser, ParseRule, Plan, Target, TimeRule};
 use crate::route::Route;
 use crate::sanitise::TargetKind;
 use crate::selector::Selector;
@@ -65,7 +65,7 @@ pub(super) fn sample_plan() -> Plan {
             name: "swift".to_owned(),
             when: None,
             field: None,
-            grok,
+            parser: LineParser::Grok(grok),
             time: Some(TimeRule { field: "log_time".to_owned(), parser }),
         }],
         labels: vec![

@@ -1,4 +1,5 @@
 //! Tests of the transform as a whole: lines in, documents and destinations out.
+mod formats;
 mod properties;
 
 use std::fmt::Write;
@@ -15,7 +16,7 @@ use crate::condition::Condition;
 use crate::labels::LabelRule;
 use crate::names::{Names, Stage};
 use crate::origin::parse_event_id;
-use crate::plan::{ParseRule, Target, TimeRule};
+use crate::plan::{LineParser, ParseRule, Target, TimeRule};
 use crate::route::Route;
 use crate::sanitise::TargetKind;
 use crate::selector::Selector;
@@ -60,7 +61,8 @@ fn time(field: &str) -> TimeRule {
 
 fn rule(name: &str, pattern: &str) -> ParseRule {
     let name = name.to_owned();
-    ParseRule { name, when: None, field: None, grok: grok(pattern), time: Some(time("log_time")) }
+    let parser = LineParser::Grok(grok(pattern));
+    ParseRule { name, when: None, field: None, parser, time: Some(time("log_time")) }
 }
 
 fn route(when: &str, sinks: u64) -> Route {

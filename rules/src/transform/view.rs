@@ -4,10 +4,12 @@
 //! Next stop: `Values`, through which conditions and templates ask.
 use std::ops::Range;
 
+use riverhog_parsers::fields::Fields;
 use riverhog_parsers::grok::{Capture, FieldType, to_float, to_int};
 use riverhog_parsers::level::Level;
 
 use super::bind::{BoundRule, Slot};
+use super::format;
 use super::record::{HostState, LabelState, RecordTexts};
 use crate::value::{Value, Values};
 
@@ -31,7 +33,9 @@ pub(super) struct Parsed<'a> {
     /// The rule that accepted the line.
     pub(super) rule: Option<&'a BoundRule>,
     pub(super) captures: &'a [Capture],
-    /// The text that the captures point into.
+    /// What a built-in format found in place of captures.
+    pub(super) fields: Option<&'a Fields>,
+    /// The text that captures and fields point into.
     pub(super) source: &'a str,
     pub(super) taken: Taken,
     pub(super) content: Option<&'a str>,
@@ -42,7 +46,8 @@ pub(super) struct Parsed<'a> {
     pub(super) tags: Tags,
 }
 
-/// Captures that became a part of the event of their own, by index; the rest are its `fields`.
+/// Captures or fields that became a part of the event of their own, by index; the rest are its
+/// `fields`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Taken {
     pub(super) time: usize,
@@ -98,6 +103,7 @@ impl Parsed<'_> {
     pub(super) const NOTHING: Parsed<'static> = Parsed {
         rule: None,
         captures: &[],
+        fields: None,
         source: "",
         taken: Taken::NOTHING,
         content: None,
@@ -112,13 +118,20 @@ impl Parsed<'_> {
 impl<'a> Parsed<'a> {
     /// Where in the line the content stands, if it was captured from the line itself.
     pub(super) fn content_place(&self, message: &str) -> Option<Range<usize>> {
-        let capture = self.captures.get(self.taken.content)?;
-        let place = capture.start as usize..capture.end as usize;
+        let place = if let Some(fields) = self.fields {
+            fields.place(self.taken.content)?
+        } else {
+            let capture = self.captures.get(self.taken.content)?;
+            capture.start as usize..capture.end as usize
+        };
         std::ptr::eq(self.source, message).then_some(place)
     }
 
     fn field(&self, id: u16, nth: usize) -> Option<Value<'a>> {
         let rule = self.rule?;
+        if let (Some(fields), Some(bound)) = (self.fields, &rule.format) {
+            return format::value(fields, bound, self.source, (id, nth));
+        }
         let mut found = self.captures.iter().filter(|capture| {
             rule.fields[usize::from(capture.field)].id == Some(id) && !capture.is_absent()
         });

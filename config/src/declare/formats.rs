@@ -1,0 +1,123 @@
+//! `as` of `[[parse]]` and the options of the built-in formats. Next: `rules.rs`.
+
+use super::{Choice, Kind, Section, Setting, later, word};
+
+/// `as`
+pub(crate) static FORMATS: [Choice; 8] = [
+    word(
+        "json",
+        "a JSON object; `msg`, `message`, `severity`, `lvl`, `levelname` and `logger` are \
+                  content, level and component too",
+    ),
+    word("kv", "`name=value` anywhere in the line, with the same names"),
+    word("logfmt", "`name=value` and nothing else, with the same names"),
+    word("csv", "values in columns; a line of one value where more are expected does not match"),
+    word(
+        "syslog",
+        "RFC 5424 and RFC 3164, with an octet count or without; gives `facility`, \
+                    `hostname`, `pid`, `msgid`, `sd.ID.NAME`",
+    ),
+    word(
+        "cri",
+        "what container runtimes write; gives `stream`, and `partial` for a part of a line",
+    ),
+    word(
+        "klog",
+        "what Kubernetes components and glog write; gives `thread` and `line`, the source \
+                  file is the component",
+    ),
+    later("training", "write the format with `grok`"),
+];
+
+/// `json = { … }`
+pub(crate) static JSON: Section = Section {
+    title: "`json` in `[[parse]]`",
+    doc: "",
+    settings: &[Setting::new(
+        "target",
+        Kind::Text,
+        "Put before every name, with a dot: `target.name`.",
+    )
+    .absent("none")],
+    example: "",
+};
+
+/// `kv = { … }`
+pub(crate) static KEY_VALUE: Section = Section {
+    title: "`kv` in `[[parse]]`",
+    doc: "",
+    settings: &[
+        Setting::new("field_split", Kind::Texts, "What stands between two pairs: any of these.")
+            .default(" "),
+        Setting::new(
+            "value_split",
+            Kind::Texts,
+            "What stands between a name and its value: any of these.",
+        )
+        .default("="),
+        Setting::new("whitespace", Kind::Choice(&WHITESPACE), "White space around `value_split`.")
+            .default("lenient"),
+        Setting::new("trim_key", Kind::Text, "Characters taken off both ends of a name.")
+            .absent("none"),
+        Setting::new("trim_value", Kind::Text, "Characters taken off both ends of a value.")
+            .absent("none"),
+        Setting::new(
+            "include_brackets",
+            Kind::Flag,
+            "`(a b)`, `[a b]` and `<a b>` are values without their brackets.",
+        )
+        .default("true"),
+        Setting::new("prefix", Kind::Text, "Put before every name.").absent("none"),
+        Setting::new("include_keys", Kind::Texts, "Only these names.").absent("all"),
+        Setting::new("exclude_keys", Kind::Texts, "Not these names.").absent("none"),
+        Setting::new("allow_empty_values", Kind::Flag, "Pairs with an empty value count too.")
+            .default("false"),
+        Setting::new(
+            "recursive",
+            Kind::Flag,
+            "A value that holds pairs becomes fields `outer.inner`, at most four deep.",
+        )
+        .default("false"),
+        Setting::new(
+            "duplicates",
+            Kind::Choice(&DUPLICATES),
+            "What becomes of a name that comes again.",
+        )
+        .default("all"),
+    ],
+    example: "",
+};
+
+static WHITESPACE: [Choice; 2] = [
+    word("lenient", "`a = b` is `a=b`; names and values are trimmed"),
+    word("strict", "it belongs to the name or the value, or parts fields"),
+];
+
+static DUPLICATES: [Choice; 4] = [
+    word("all", "an array of all values"),
+    word("distinct", "an array of the different values"),
+    word("first", "the first value"),
+    word("last", "the last value"),
+];
+
+/// `csv = { … }`
+pub(crate) static CSV: Section = Section {
+    title: "`csv` in `[[parse]]`",
+    doc: "",
+    settings: &[
+        Setting::new("separator", Kind::Text, "What stands between two values.").default(","),
+        Setting::new("quote", Kind::Text, "The character that a value may be enclosed in.")
+            .absent("`\"`"),
+        Setting::new("columns", Kind::Texts, "The names of the columns, in order.")
+            .absent("`column1`, `column2`, …"),
+        Setting::new(
+            "autogenerate_column_names",
+            Kind::Flag,
+            "Columns beyond those are named `column4` and so on; else they are left out.",
+        )
+        .default("true"),
+        Setting::new("skip_empty_columns", Kind::Flag, "Empty values are no fields.")
+            .default("false"),
+    ],
+    example: "",
+};

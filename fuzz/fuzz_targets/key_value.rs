@@ -1,0 +1,7 @@
+//! Fuzzes `entrances::key_value`: see there for what it looks at. Next: `../entrances.rs`.
+#![no_main]
+
+#[path = "../entrances.rs"]
+mod entrances;
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| entrances::key_value(data));
