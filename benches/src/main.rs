@@ -10,6 +10,7 @@ mod bulk_store;
 mod child;
 mod consumer;
 mod end_to_end;
+mod engines;
 mod http;
 mod load;
 mod object_store;
@@ -38,6 +39,8 @@ enum Command {
     Backlog(end_to_end::Args),
     /// What one line costs from its bytes to its document, without Kafka and stores
     Parsing(parsing::Args),
+    /// One line of each kind through grok, PCRE2 alone and the regex crate
+    Engines(engines::Args),
     /// A child: consumes the topic and does nothing with it
     #[command(hide = true)]
     Consumer(consumer::Args),
@@ -71,6 +74,7 @@ fn run(command: Command) -> Result<()> {
         Command::EndToEnd(args) => end_to_end::run(&args),
         Command::Backlog(args) => end_to_end::run(&args.for_backlog()),
         Command::Parsing(args) => parsing::run(&args),
+        Command::Engines(args) => engines::run(&args),
         Command::Consumer(args) => consumer::run(&args),
         Command::Source(args) => source::run(&args),
         Command::BulkStore(args) => bulk_store::run(args),

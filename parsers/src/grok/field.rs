@@ -30,6 +30,7 @@ pub(super) fn assign(regex: &Regex) -> Result<(Vec<GrokField>, Vec<Delivery>), S
         let field = field(full_name).map_err(|message| SyntaxError {
             span: regex.groups[slots[0]].span.clone(),
             message,
+            help: None,
         })?;
         let known = fields.iter().position(|known| *known == field);
         let index = known.unwrap_or(fields.len());

@@ -5,7 +5,9 @@
 //! allocation. Invariant: captures come in the order in which Logstash delivers them, as places in
 //! the text. Next on the trip: `rules` makes the captures fields of an event.
 
+mod dispatch;
 mod engine;
+mod explain;
 mod field;
 mod regex;
 mod stock;
@@ -13,10 +15,11 @@ mod syntax;
 mod types;
 
 use std::fmt;
-use std::ops::Range;
 use std::sync::Arc;
 
+pub use dispatch::{Dispatch, DispatchScratch, Selection};
 pub use engine::Tier;
+pub use explain::{Explanation, Finding, FindingKind, Part, Stop};
 pub use types::{Capture, FieldType, GrokError, GrokField, Outcome, Reason, to_float, to_int};
 
 use engine::Engine;
@@ -64,6 +67,7 @@ pub struct Grok {
 
 struct Inner {
     pattern: String,
+    expanded: syntax::Expanded,
     fields: Vec<GrokField>,
     deliveries: Vec<Delivery>,
     keep_empty_captures: bool,
@@ -96,18 +100,17 @@ impl Grok {
     pub fn compile(pattern: &str, options: &GrokOptions) -> Result<Grok, GrokError> {
         let mut definitions = syntax::Definitions::new(options)?;
         let expanded = syntax::expand(pattern, &mut definitions, options.named_captures_only)?;
-        let fault = |span: Range<usize>, message: String| GrokError {
-            span: expanded.origin(span),
-            message,
-            help: None,
+        let fault = |error: regex::SyntaxError| GrokError {
+            span: expanded.origin(error.span),
+            message: error.message,
+            help: error.help.map(str::to_owned),
         };
-        let regex =
-            regex::parse(&expanded.text).map_err(|error| fault(error.span, error.message))?;
-        let (fields, deliveries) =
-            field::assign(&regex).map_err(|error| fault(error.span, error.message))?;
-        let engine = Engine::compile(regex).map_err(|error| fault(error.span, error.message))?;
+        let regex = regex::parse(&expanded.text).map_err(fault)?;
+        let (fields, deliveries) = field::assign(&regex).map_err(fault)?;
+        let engine = Engine::compile(regex).map_err(fault)?;
         let inner = Inner {
             pattern: pattern.to_owned(),
+            expanded,
             fields,
             deliveries,
             keep_empty_captures: options.keep_empty_captures,

@@ -3,7 +3,12 @@
 //! Invariant: one JSON object a line of output for each line of input, whatever the input is. Next
 //! stop: the room `parsers`, which matches.
 
+mod explain;
+mod patterns;
+mod table;
+
 use std::io::{self, BufRead, Write};
+use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use riverhog_parsers::grok::{
@@ -13,11 +18,9 @@ use riverhog_parsers::lines::to_text;
 use serde::Deserialize;
 use serde_json::{Map, Number, Value, json};
 
+use super::batch::{LINE_BYTES_MAX, Request, answer_all};
 use super::parse::read_until;
-use super::{CommandError, Console, Exit};
-
-/// Longest line looked at.
-const LINE_BYTES_MAX: usize = 16 << 20;
+use super::{CommandError, Console, Exit, Format};
 
 const EXAMPLES: &str = r#"Examples:
   riverhog grok '%{LOGLEVEL:level} %{GREEDYDATA:content}' < train.log
@@ -25,7 +28,8 @@ const EXAMPLES: &str = r#"Examples:
   riverhog grok --explain '%{LOGLEVEL:level} %{GREEDYDATA:content}'
   echo '{"id":1,"pattern":"%{INT:n:int}","input":"7"}' | riverhog grok --batch
 
-Each line is answered by {"matched":true,"fields":{…}}, {"matched":false} or {"error":"…"}.
+Each line is answered by {"matched":true,"fields":{…}}, {"matched":false} or {"error":"…"};
+with --format text, by the line, its fields below it, and a caret where it stopped to match.
 --batch takes objects with id, set, pattern, define, input, named_captures_only and
 keep_empty_captures, one a line, and repeats the id."#;
 
@@ -53,6 +57,12 @@ pub(super) struct GrokArgs {
     /// A pattern of your own for %{NAME}; may be given several times
     #[arg(long, value_name = "NAME=REGEX", value_parser = definition)]
     define: Vec<(String, String)>,
+    /// A folder of pattern files, a NAME and a REGEX a line
+    #[arg(long, value_name = "FOLDER")]
+    patterns: Option<PathBuf>,
+    /// How a line is answered
+    #[arg(long, value_enum, default_value = "json")]
+    format: Format,
     /// Lines end in a NUL byte, so that they may hold newlines
     #[arg(long)]
     null: bool,
@@ -60,7 +70,7 @@ pub(super) struct GrokArgs {
     #[arg(long, conflicts_with = "batch")]
     explain: bool,
     /// Read requests from standard input, one JSON object a line
-    #[arg(long, conflicts_with_all = ["pattern", "set", "define", "null"])]
+    #[arg(long, conflicts_with_all = ["pattern", "set", "define", "patterns", "null"])]
     batch: bool,
 }
 
@@ -69,20 +79,23 @@ pub(super) fn run(args: &GrokArgs, console: Console) -> Result<Exit, CommandErro
     let input = &mut io::stdin().lock();
     match &args.pattern {
         Some(pattern) => {
-            let options = GrokOptions {
-                set: args.set.into(),
-                definitions: args.define.clone(),
-                ..GrokOptions::default()
+            let mut definitions = match &args.patterns {
+                Some(folder) => patterns::read(folder)?,
+                None => Vec::new(),
             };
+            definitions.extend(args.define.iter().cloned());
+            let set = args.set.into();
+            let options = GrokOptions { set, definitions, ..GrokOptions::default() };
             let grok = Grok::compile(pattern, &options).map_err(|error| wrong(pattern, &error))?;
             if args.explain {
-                explain(&grok, &mut out)?;
+                explain::explain(&grok, &mut out)?;
             } else {
                 let end = if args.null { 0 } else { b'\n' };
-                each_line(&grok, end, input, &mut out)?;
+                let as_text = (args.format == Format::Text).then_some(console);
+                each_line(&grok, end, as_text, input, &mut out)?;
             }
         }
-        None => batch(input, &mut out)?,
+        None => answer_all::<GrokRequest>(input, &mut out)?,
     }
     out.flush()?;
     Ok(Exit::Done)
@@ -106,22 +119,10 @@ fn wrong(pattern: &str, error: &GrokError) -> CommandError {
     error.help.iter().fold(CommandError::wrong(message), CommandError::with_help)
 }
 
-fn explain(grok: &Grok, out: &mut impl Write) -> io::Result<()> {
-    writeln!(out, "tier    {}", format!("{:?}", grok.tier()).to_lowercase())?;
-    for field in grok.fields() {
-        let kind = match field.kind {
-            FieldType::Text => "text",
-            FieldType::Int => "int",
-            FieldType::Float => "float",
-        };
-        writeln!(out, "field   {} ({kind})", field.name)?;
-    }
-    Ok(())
-}
-
 fn each_line(
     grok: &Grok,
     end: u8,
+    as_text: Option<Console>,
     input: &mut impl BufRead,
     out: &mut impl Write,
 ) -> Result<(), CommandError> {
@@ -130,7 +131,10 @@ fn each_line(
     while read_until(input, end, &mut line, LINE_BYTES_MAX)?.is_some() {
         let text = to_text(&line);
         let outcome = grok.run(&text, &mut scratch, &mut captures);
-        writeln!(out, "{}", answer(grok, outcome, &captures, &text))?;
+        match as_text {
+            Some(console) => table::write(grok, outcome, &captures, &text, console, out)?,
+            None => writeln!(out, "{}", answer(grok, outcome, &captures, &text))?,
+        }
     }
     Ok(())
 }
@@ -195,7 +199,7 @@ fn value(kind: FieldType, capture: &Capture, text: &str) -> Value {
 
 /// One request of `--batch`.
 #[derive(Debug, Deserialize)]
-struct Request {
+struct GrokRequest {
     #[serde(default)]
     id: Value,
     #[serde(default)]
@@ -209,25 +213,12 @@ struct Request {
     keep_empty_captures: bool,
 }
 
-fn batch(input: &mut impl BufRead, out: &mut impl Write) -> Result<(), CommandError> {
-    let mut line = Vec::new();
-    while read_until(input, b'\n', &mut line, LINE_BYTES_MAX)?.is_some() {
-        if line.trim_ascii().is_empty() {
-            continue;
-        }
-        let answer = match serde_json::from_slice::<Request>(&line) {
-            Ok(request) => request.answer(),
-            Err(error) => json!({"id": null, "error": format!("not a request: {error}")}),
-        };
-        writeln!(out, "{answer}")?;
-        // Whoever asks one after the other waits for the answer.
-        out.flush()?;
+impl Request for GrokRequest {
+    fn id(&self) -> Value {
+        self.id.clone()
     }
-    Ok(())
-}
 
-impl Request {
-    fn answer(self) -> Value {
+    fn answer(&self) -> Value {
         let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
         let options = GrokOptions {
             set: self.set.into(),
@@ -235,20 +226,14 @@ impl Request {
             named_captures_only: self.named_captures_only.unwrap_or(true),
             keep_empty_captures: self.keep_empty_captures,
         };
-        let answered = match Grok::compile(&self.pattern, &options) {
+        match Grok::compile(&self.pattern, &options) {
             Err(error) => json!({"error": error.message}),
             Ok(grok) => {
                 let mut captures = Vec::new();
                 let outcome = grok.run(&self.input, &mut grok.scratch(), &mut captures);
                 answer(&grok, outcome, &captures, &self.input)
             }
-        };
-        let mut object = Map::new();
-        object.insert("id".to_owned(), self.id);
-        if let Value::Object(answered) = answered {
-            object.extend(answered);
         }
-        Value::Object(object)
     }
 }
 
@@ -267,7 +252,7 @@ mod tests {
 
     fn check(request: &str, expect: &str) {
         let mut out = Vec::new();
-        batch(&mut format!("{request}\n").as_bytes(), &mut out).unwrap();
+        answer_all::<GrokRequest>(&mut format!("{request}\n").as_bytes(), &mut out).unwrap();
         let answer = String::from_utf8(out).unwrap();
         let (answer, expect): (Value, Value) =
             (serde_json::from_str(&answer).unwrap(), serde_json::from_str(expect).unwrap());
@@ -306,7 +291,7 @@ mod tests {
             ["{", "[]", r#"{"id":1}"#, r#"{"id":1,"pattern":"%{NO:x}","input":"","set":"x"}"#]
         {
             let mut out = Vec::new();
-            batch(&mut bad.as_bytes(), &mut out).unwrap();
+            answer_all::<GrokRequest>(&mut bad.as_bytes(), &mut out).unwrap();
             let answer: Value = serde_json::from_slice(&out).unwrap();
             assert!(answer["error"].is_string(), "{bad}: {answer}");
         }

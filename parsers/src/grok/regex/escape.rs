@@ -47,7 +47,10 @@ impl Parser<'_> {
                 return Ok(Kind::Backreference { target, fold: self.flags.fold });
             }
             'g' if matches!(self.peek_second(), Some('<' | '\'')) => {
-                return Err(self.error(start, "calls of groups (`\\g`) are not supported"));
+                let help = "write the group's expression again, or define it by name and refer to \
+                            it as `%{NAME}` in both places";
+                let error = self.error(start, "calls of groups (`\\g`) are not supported");
+                return Err(SyntaxError { help: Some(help), ..error });
             }
             '1'..='9' => return Ok(self.numbered()),
             _ => {

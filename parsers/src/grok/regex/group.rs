@@ -33,7 +33,10 @@ impl Parser<'_> {
             }
             ('(', _) => return self.condition(start, depth).map(Some),
             ('~', _) => {
-                return Err(self.error(start, "the absent operator (`(?~`) is not supported"));
+                let help = "write `.*?` and then what ends it, or `(?:(?!…).)*` with what must be \
+                            absent in the place of the dots";
+                let error = self.error(start, "the absent operator (`(?~`) is not supported");
+                return Err(SyntaxError { help: Some(help), ..error });
             }
             _ => {
                 self.at -= letter.len_utf8();
@@ -60,6 +63,7 @@ impl Parser<'_> {
             return Err(SyntaxError {
                 span: start..self.text.len(),
                 message: "a group that is not closed".to_owned(),
+                help: None,
             });
         }
         Ok(node)
@@ -83,7 +87,8 @@ impl Parser<'_> {
     fn group_name(&mut self, close: char, start: usize) -> Result<String, SyntaxError> {
         let name = self.take_until(close, start)?;
         let first = name.chars().next();
-        let begins_well = first.is_some_and(|letter| letter == '_' || letter.is_alphanumeric());
+        let begins_well =
+            first.is_some_and(|letter| "_[".contains(letter) || letter.is_alphanumeric());
         if !begins_well || first.is_some_and(char::is_numeric) || name.contains(')') {
             return Err(self.error(start, &format!("`{name}` is no name for a group")));
         }

@@ -13,7 +13,7 @@ mod set;
 
 use std::ops::Range;
 
-pub(super) use class::{Item, Named, Set};
+pub(super) use class::{Item, Named, Set, posix_ascii};
 pub(super) use parse::parse;
 
 /// A parsed expression.
@@ -129,6 +129,8 @@ pub(super) enum Target {
 pub(super) struct SyntaxError {
     pub(super) span: Range<usize>,
     pub(super) message: String,
+    /// What to do about it.
+    pub(super) help: Option<&'static str>,
 }
 
 impl Regex {
@@ -196,7 +198,8 @@ impl Node {
             && self.children().zip(other.children()).all(|(one, other)| one.same_shape(other))
     }
 
-    fn children(&self) -> impl Iterator<Item = &Node> {
+    /// The nodes right below.
+    pub(super) fn children(&self) -> impl Iterator<Item = &Node> {
         let (list, one, other): (&[Node], Option<&Node>, Option<&Node>) = match &self.kind {
             Kind::Concat(nodes) | Kind::Alternate(nodes) => (nodes, None, None),
             Kind::Group(node)

@@ -98,7 +98,7 @@ impl<'t> Parser<'t> {
         } else {
             start + self.text[start..].chars().next().map_or(0, char::len_utf8)
         };
-        SyntaxError { span: start..end, message: message.to_owned() }
+        SyntaxError { span: start..end, message: message.to_owned(), help: None }
     }
 
     pub(super) fn check_depth(&self, start: usize, depth: usize) -> Result<(), SyntaxError> {

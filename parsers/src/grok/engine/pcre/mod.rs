@@ -33,8 +33,9 @@ impl Written {
     }
 }
 
-/// How a run of one kind of character is written. PCRE2 counts its steps at the ends of groups
-/// only, so that by itself a run counts as nothing, neither forward nor back.
+/// How a run of one kind of character is written. PCRE2 counts steps where a group or a repeat is
+/// done with, so that what a run takes going forward counts as nothing, and what it gives back does
+/// not where PCRE2 merges it with the letter behind it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Runs {
     /// In a group of its own: each character that it gives back counts.
@@ -48,6 +49,8 @@ const SHARED_BYTES_MIN: usize = 200;
 
 /// Characters of a run that count as one step.
 const PIECE_CHARS: u32 = 64;
+/// Pieces of a run that has a most: PCRE2 writes each of them out.
+const PIECES_MAX: u32 = 64;
 
 /// Writes an expression. `shared`: larger groups that capture nothing are written once and called,
 /// for expressions that PCRE2 finds too large otherwise (a dozen IP addresses).
@@ -220,8 +223,12 @@ impl Writer<'_> {
         mode: Mode,
     ) -> Result<(), SyntaxError> {
         let is_char = matches!(node.kind, Kind::Char { .. } | Kind::Any | Kind::Set(_));
-        if is_char && max.is_none() {
-            return self.run(node, min, mode);
+        match max {
+            None if is_char => return self.run(node, min, mode),
+            Some(max) if is_char && self.runs == Runs::Pieces && max > PIECE_CHARS => {
+                return self.bounded_run(node, min, max, mode);
+            }
+            _ => {}
         }
         if is_char || matches!(node.kind, Kind::Group(_) | Kind::Capture { .. } | Kind::Atomic(_)) {
             self.node(node)?;
@@ -254,6 +261,58 @@ impl Writer<'_> {
         self.node(node)?;
         self.quantifier(0, Some(PIECE_CHARS - 1), Mode::Greedy);
         self.push(")");
+        Ok(())
+    }
+
+    /// A repeat of one character that has a most too large for one step. A greedy one takes whole
+    /// pieces while it can, then what is left; the tail is as long as a piece, so that every
+    /// length can be reached, the longest first.
+    fn bounded_run(
+        &mut self,
+        node: &Node,
+        min: u32,
+        max: u32,
+        mode: Mode,
+    ) -> Result<(), SyntaxError> {
+        let piece = PIECE_CHARS.max(max.div_ceil(PIECES_MAX));
+        self.push(if mode == Mode::Possessive { "(?>" } else { "(?:" });
+        if min > 0 {
+            self.fixed_run(node, min, piece)?;
+        }
+        let more = max - min;
+        if mode == Mode::Lazy {
+            // Each character counts: what follows is tried after every one.
+            self.node(node)?;
+            self.quantifier(0, Some(more), Mode::Lazy);
+        } else if more > 0 {
+            let pieces = (more + 1).saturating_sub(piece) / piece;
+            if pieces > 0 {
+                self.push("(?:");
+                self.node(node)?;
+                self.quantifier(piece, Some(piece), Mode::Greedy);
+                self.push(")");
+                self.quantifier(0, Some(pieces), Mode::Greedy);
+            }
+            self.node(node)?;
+            self.quantifier(0, Some(more - pieces * piece), Mode::Greedy);
+        }
+        self.push(")");
+        Ok(())
+    }
+
+    /// A character a number of times, in pieces.
+    fn fixed_run(&mut self, node: &Node, count: u32, piece: u32) -> Result<(), SyntaxError> {
+        if count >= piece {
+            self.push("(?:");
+            self.node(node)?;
+            self.quantifier(piece, Some(piece), Mode::Greedy);
+            self.push(")");
+            self.quantifier(count / piece, Some(count / piece), Mode::Greedy);
+        }
+        if !count.is_multiple_of(piece) {
+            self.node(node)?;
+            self.quantifier(count % piece, Some(count % piece), Mode::Greedy);
+        }
         Ok(())
     }
 
@@ -300,5 +359,5 @@ impl Writer<'_> {
 }
 
 fn fault(node: &Node, message: &str) -> SyntaxError {
-    SyntaxError { span: node.span.clone(), message: message.to_owned() }
+    SyntaxError { span: node.span.clone(), message: message.to_owned(), help: None }
 }
