@@ -9,7 +9,7 @@ use crate::document::Text;
 use crate::sections::{Drafts, ParseDraft, ShapeDraft, TimeDraft};
 use crate::suggest;
 use riverhog_parsers::formats::{Dissect, Format, FormatParser};
-use riverhog_parsers::grok::{Grok, GrokOptions, PatternSet};
+use riverhog_parsers::grok::{Grok, GrokOptions};
 use riverhog_parsers::time::{TimeFormatError, TimeParser};
 use riverhog_rules::{LineParser, ParseRule, Stage, TimeRule};
 
@@ -98,10 +98,10 @@ fn compile_dissect(compiler: &Compiler<'_>, path: &str, text: &Text) -> Option<D
 
 fn groks(compiler: &Compiler<'_>, draft: &ParseDraft, texts: &[Text]) -> Vec<LineParser> {
     let options = GrokOptions {
-        set: PatternSet::Legacy,
+        set: draft.set,
         definitions: draft.patterns.iter().map(|it| (it.0.clone(), it.2.value.clone())).collect(),
         named_captures_only: true,
-        keep_empty_captures: false,
+        keep_empty_captures: draft.keep_empty_captures,
     };
     if !check_patterns(compiler, draft, &options) {
         return Vec::new();

@@ -1,6 +1,6 @@
 //! `[[parse]]`, `[time]`, `[hosts]`, `[labels]`, `[[route]]`, `[[tests]]`. Next: `sinks.rs`.
 
-use super::{Kind, Section, Setting, formats};
+use super::{Kind, Section, Setting, formats, word};
 
 /// `[[parse]]`
 pub(crate) static PARSE: Section = Section {
@@ -27,6 +27,22 @@ pub(crate) static PARSE: Section = Section {
             Kind::TextMap,
             "Patterns of your own for `%{NAME}`: a table of names and regular expressions.",
         ),
+        Setting::new(
+            "set",
+            Kind::Choice(&[
+                word("legacy", "fields such as `clientip`, `program`, all of them texts"),
+                word("ecs-v1", "those of the Elastic Common Schema, such as `source.address`"),
+            ]),
+            "Which of Logstash's stock pattern sets `%{NAME}` comes from: their fields differ.",
+        )
+        .absent("`legacy`"),
+        Setting::new(
+            "keep_empty_captures",
+            Kind::Flag,
+            "Groups of a grok expression that take nothing are fields too: empty ones, or `null` \
+             where the group takes no part in the match.",
+        )
+        .absent("`false`"),
         Setting::new("time", Kind::Section(&PARSE_TIME), "Where the line says when it was."),
         Setting::new(
             "when",

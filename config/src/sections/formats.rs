@@ -63,9 +63,11 @@ fn check_one(reader: &Reader<'_>) {
         }
         _ => {}
     }
-    if reader.has("patterns") && !reader.has("grok") && !found.is_empty() {
-        let message = format!("`{path}.patterns` is for `grok`");
-        reader.context.error(&reader.place_of("patterns"), message, "take it out");
+    for option in ["patterns", "set", "keep_empty_captures"] {
+        if reader.has(option) && !reader.has("grok") && !found.is_empty() {
+            let message = format!("`{path}.{option}` is for `grok`");
+            reader.context.error(&reader.place_of(option), message, "take it out");
+        }
     }
     if reader.has("types") && reader.has("grok") {
         let message = format!("`{path}.types` is for `as` and `dissect`");

@@ -8,6 +8,7 @@ use crate::diagnostic::Place;
 use crate::document::{Text, Value};
 use crate::reader::Reader;
 use riverhog_parsers::formats::FieldConversion;
+use riverhog_parsers::grok::PatternSet;
 use std::path::PathBuf;
 
 pub(crate) struct ParseDraft {
@@ -17,6 +18,8 @@ pub(crate) struct ParseDraft {
     pub(crate) shape: ShapeDraft,
     /// Types of fields that are numbers.
     pub(crate) types: Vec<(String, FieldConversion)>,
+    pub(crate) set: PatternSet,
+    pub(crate) keep_empty_captures: bool,
     /// Name, the place of the name, regular expression.
     pub(crate) patterns: Vec<(String, Place, Text)>,
     pub(crate) time: Option<TimeDraft>,
@@ -70,6 +73,11 @@ fn read_one_parser(reader: &Reader<'_>) -> ParseDraft {
         .into_iter()
         .map(|(entry, text)| (entry.key.clone(), entry.key_place.clone(), text))
         .collect();
+    let set = match reader.chosen("set") {
+        Some("ecs-v1") => PatternSet::EcsV1,
+        _ => PatternSet::Legacy,
+    };
+    let keep_empty_captures = reader.flag("keep_empty_captures").unwrap_or(false);
     let time = match reader.section("time") {
         Some(inner) if reader.has("time") => {
             let field = inner.text("field");
@@ -83,7 +91,7 @@ fn read_one_parser(reader: &Reader<'_>) -> ParseDraft {
     let (when, field) = (reader.text("when"), reader.text("field"));
     reader.reject_unknown();
     let path = reader.path.clone();
-    ParseDraft { name, path, shape, types, patterns, time, when, field }
+    ParseDraft { name, path, shape, types, set, keep_empty_captures, patterns, time, when, field }
 }
 
 pub(super) fn read_time(top: &TopLevel<'_>) -> TimeSettings {
