@@ -289,9 +289,10 @@ mod tests {
             let entry = &events.events[*event as usize];
             let id = events.id(entry);
             writeln!(text, r#"{{"create":{{"_index":"logs","_id":"{id}"}}}}"#).unwrap();
-            let document = match omit {
-                true => [events.document_without_message(entry), b"}"].concat(),
-                false => events.document(entry).to_vec(),
+            let document = if omit {
+                [events.document_without_message(entry), b"}"].concat()
+            } else {
+                events.document(entry).to_vec()
             };
             writeln!(text, "{}", String::from_utf8(document).unwrap()).unwrap();
         }

@@ -276,7 +276,9 @@ impl Request {
     fn body(&self, items: &[Item]) -> Body {
         let Shared { context, settings, .. } = &*self.shared;
         let mut builder = BodyBuilder::new(&self.batches, context.number, settings.omit_message);
-        items.iter().for_each(|item| builder.push(*item));
+        for item in items {
+            builder.push(*item);
+        }
         builder.finish()
     }
 
