@@ -6,6 +6,7 @@
 //! `destination`, and `encode`. Next stop: the pipeline's `dispatch`.
 mod action;
 mod bind;
+mod contexts;
 mod destination;
 mod encode;
 mod encoded;
@@ -29,12 +30,11 @@ use crate::plan::{Plan, UnparsedPolicy};
 pub use action::write_action;
 use action::write_action_of;
 use bind::Bound;
-use destination::DestinationCache;
+use contexts::{Context, Contexts, Place};
 use encode::{Document, EncodeScratch, TimestampSource, position};
 use encoded::EncodedRecord;
 use line::LineState;
 use parse::{ParseScratch, parse};
-use record::RecordState;
 pub use sample::document_sample;
 use view::View;
 
@@ -101,32 +101,15 @@ pub struct Line<'a> {
 pub struct Transformer {
     plan: Arc<Plan>,
     bound: Bound,
-    /// What the records of late have said, by a hash of it: lines of several hosts alternate in
-    /// one partition.
-    contexts: Vec<Context>,
+    contexts: Contexts,
     /// The context of the record begun last.
-    current: usize,
+    current: Option<Place>,
     encoded: EncodedRecord,
     generations: u64,
     parse: ParseScratch,
     line: LineState,
     encode: EncodeScratch,
     counters: Counters,
-}
-
-/// Contexts remembered; a power of two.
-const CONTEXTS: usize = 64;
-
-/// What a record says, and where its lines went last.
-struct Context {
-    record: RecordState,
-    destinations: DestinationCache,
-}
-
-impl Context {
-    fn new(bound: &Bound, plan: &Plan) -> Context {
-        Context { record: RecordState::new(bound), destinations: DestinationCache::new(plan) }
-    }
 }
 
 /// The lines that make an event.
@@ -141,8 +124,8 @@ impl Transformer {
     pub fn new(plan: Arc<Plan>) -> Transformer {
         let bound = Bound::new(&plan);
         let mut transformer = Transformer {
-            contexts: (0..CONTEXTS).map(|_| Context::new(&bound, &plan)).collect(),
-            current: 0,
+            contexts: Contexts::new(None),
+            current: None,
             encoded: EncodedRecord::default(),
             generations: 0,
             parse: ParseScratch::new(&plan),
@@ -160,7 +143,8 @@ impl Transformer {
     /// Takes another host table.
     pub fn set_hosts(&mut self, table: Option<&Arc<HostTable>>) {
         self.line.set_table(&self.bound, table.cloned());
-        for context in &mut self.contexts {
+        self.contexts.set_hosts(table.cloned());
+        for context in self.contexts.iter_mut() {
             context.record.host.set_table(&self.bound, table.cloned());
             context.record.resolve(&self.bound, &self.plan.labels);
             self.generations += 1;
@@ -181,13 +165,15 @@ impl Transformer {
 
     /// Resolves what depends on the record only. Call it before the lines of a record.
     pub fn begin_record(&mut self, record: &Record<'_>) {
-        self.current = record::hash(&self.bound.sources, record) as usize % CONTEXTS;
-        let state = &mut self.contexts[self.current].record;
-        if state.texts.update(&self.bound.sources, record) {
+        let hash = record::hash(&self.bound.sources, record);
+        let (place, is_new) = self.contexts.find(hash, &self.bound, &self.plan);
+        let state = &mut self.contexts.at(place).record;
+        if state.texts.update(&self.bound.sources, record) || is_new {
             state.resolve(&self.bound, &self.plan.labels);
             self.generations += 1;
             state.generation = self.generations;
         }
+        self.current = Some(place);
         self.encoded.update(record);
     }
 
@@ -219,7 +205,8 @@ impl Transformer {
         out: &mut EventBuffer,
     ) {
         let Transformer { plan, bound, counters, .. } = self;
-        let Context { record: state, destinations } = &mut self.contexts[self.current];
+        let place = self.current.expect("a record is begun before its lines");
+        let Context { record: state, destinations } = self.contexts.at(place);
         let state = &*state;
         let message = to_text(line.raw);
         let mut view = View::of_record(state, record.received_ns, &message);

@@ -15,11 +15,18 @@ use riverhog_parsers::level::Level;
 /// What a worker remembers about destinations.
 pub(super) struct DestinationCache {
     targets: Vec<Remembered>,
-    text: Vec<u8>,
-    ends: Vec<usize>,
+    /// What was rendered last for each target.
+    rendered: Vec<Rendered>,
     /// By level, `None` last: the routes that record and level decide.
     masks: [Option<u64>; 7],
     masks_generation: u64,
+}
+
+/// The parts of a destination back to back, cut at `ends`.
+#[derive(Clone, Default)]
+struct Rendered {
+    text: Vec<u8>,
+    ends: Vec<usize>,
 }
 
 /// The destination that a target had last, and for what.
@@ -27,6 +34,7 @@ pub(super) struct DestinationCache {
 struct Remembered {
     /// Stamp of the buffer that gave the id.
     stamp: u64,
+    /// Of the record's context; 0 is no context's.
     generation: u64,
     level: Option<Level>,
     time: Window,
@@ -46,8 +54,7 @@ impl DestinationCache {
         };
         DestinationCache {
             targets: vec![nothing; plan.targets.len()],
-            text: Vec::new(),
-            ends: Vec::new(),
+            rendered: vec![Rendered::default(); plan.targets.len()],
             masks: [None; 7],
             masks_generation: 0,
         }
@@ -97,30 +104,32 @@ impl DestinationCache {
             else {
                 continue;
             };
-            let known = self.targets[index];
-            let result = if known.holds(bound, destinations.stamp(), generation, view) {
-                known.result
-            } else {
-                let result = self.render(plan, target, bound, sink as u8, view, destinations);
+            let (known, rendered) = (&mut self.targets[index], &mut self.rendered[index]);
+            if !known.holds(bound, generation, view) {
+                let result = rendered.render(plan, target, bound, view);
+                let result = result.map(|()| rendered.intern(sink as u8, destinations));
                 let stamp = destinations.stamp();
-                self.targets[index] =
-                    Remembered::new(plan, target, stamp, generation, view, result);
-                result
-            };
+                *known = Remembered::new(plan, target, stamp, generation, view, result);
+            } else if known.stamp != destinations.stamp() {
+                // Another batch: the same destination under another number.
+                known.result = known.result.map(|_| rendered.intern(sink as u8, destinations));
+                known.stamp = destinations.stamp();
+            }
+            let result = known.result;
             counters.missing_values += u64::from(result.is_err());
             targets.push(EventTarget { sink: sink as u8, result });
         }
     }
+}
 
+impl Rendered {
     fn render(
         &mut self,
         plan: &Plan,
         target: &Target,
         bound: &BoundTarget,
-        sink: u8,
         view: &View<'_>,
-        destinations: &mut Destinations,
-    ) -> Result<u32, DeadReason> {
+    ) -> Result<(), DeadReason> {
         self.text.clear();
         self.ends.clear();
         for (template, slots) in target.destinations.iter().zip(&bound.slots) {
@@ -129,7 +138,11 @@ impl DestinationCache {
                 .map_err(|_| DeadReason::MissingValue)?;
             self.ends.push(self.text.len());
         }
-        Ok(destinations.intern(sink, &self.text, &self.ends))
+        Ok(())
+    }
+
+    fn intern(&self, sink: u8, destinations: &mut Destinations) -> u32 {
+        destinations.intern(sink, &self.text, &self.ends)
     }
 }
 
@@ -157,9 +170,8 @@ impl Remembered {
         }
     }
 
-    fn holds(&self, bound: &BoundTarget, stamp: u64, generation: u64, view: &View<'_>) -> bool {
-        self.stamp == stamp
-            && self.generation == generation
+    fn holds(&self, bound: &BoundTarget, generation: u64, view: &View<'_>) -> bool {
+        self.generation == generation
             && !bound.reads.line
             && (!bound.reads.level || self.level == view.parsed.level)
             && (!bound.reads.time || self.time.contains(view.template_ns))

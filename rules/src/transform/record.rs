@@ -117,7 +117,7 @@ pub(super) fn hash(sources: &[Source], record: &Record<'_>) -> u64 {
     let of_record = sources.iter().filter(|source| !matches!(source, Source::Topic));
     of_record
         .filter_map(|source| find(source, record))
-        .fold(0, |hash: u64, text| hash.rotate_left(5) ^ hash_bytes(text))
+        .fold(record.partition as u64, |hash, text| hash.rotate_left(5) ^ hash_bytes(text))
 }
 
 /// The host of a record or a line.

@@ -500,6 +500,27 @@ fn an_action_line_stands_in_front_of_what_goes_to_the_first_index_of_whole_docum
 }
 
 #[test]
+fn more_hosts_than_are_remembered_stay_apart() {
+    let plan = Arc::new(plan());
+    let mut worker = Transformer::new(Arc::clone(&plan));
+    let mut out = EventBuffer::new();
+    for step in 0..3000 {
+        // Neighbours, some of them seen before, some long forgotten.
+        let host = format!("gpu-{}", if step % 2 == 0 { step % 10 } else { step * 7 % 600 });
+        let headers: [(&str, &[u8]); 2] = [("task", host.as_bytes()), ("host", host.as_bytes())];
+        let record = Record { headers: &headers, partition: step % 3, ..record() };
+        worker.begin_record(&record);
+        worker.line(&record, &Line { raw: b"x", index: 0, cut: false }, &mut out);
+        let shown = shown(&out, out.events.last().unwrap(), &["host/name", "labels/task"]);
+        let expect = format!("host/name=\"{host}\" labels/task=\"{host}\"");
+        assert!(shown.ends_with(&expect) && shown.contains(&format!("{host}/")), "{shown}");
+        if step % 500 == 0 {
+            out.clear();
+        }
+    }
+}
+
+#[test]
 fn workers_may_be_sent_to_threads() {
     fn is_send<T: Send>() {}
     is_send::<Transformer>();
