@@ -113,8 +113,8 @@ fn formats(args: &Args, anchor: &str) -> Result<String> {
     let (mut groks, mut lines) = (Vec::new(), Vec::new());
     for word in ["Trainer", "Loader", "Saver", "NCCL", "Eval"] {
         for (pattern, line) in SHAPES {
-            groks.push(compile(&format!("{anchor}{}", pattern.replace("NAME", word)))?);
-            lines.push(line.replace("NAME", word));
+            groks.push(compile(&format!("{anchor}{}", pattern.replace("WHO", word)))?);
+            lines.push(line.replace("WHO", word));
         }
     }
     let dispatch = Dispatch::new(&groks);
@@ -159,30 +159,27 @@ fn formats(args: &Args, anchor: &str) -> Result<String> {
 /// A pattern and a line of it.
 const SHAPES: [(&str, &str); 10] = [
     (
-        "%{TIMESTAMP_ISO8601:t} %{LOGLEVEL:l} NAME: %{GREEDYDATA:m}",
-        "2026-03-12 10:23:45,123 INFO NAME: step 12 of 5000 with loss 2.15 and lr 1e-5",
+        "%{TIMESTAMP_ISO8601:t} %{LOGLEVEL:l} WHO: %{GREEDYDATA:m}",
+        "2026-03-12 10:23:45,123 INFO WHO: step 12 of 5000 with loss 2.15 and lr 1e-5",
     ),
     (
-        r"\[%{TIMESTAMP_ISO8601:t}\] \[%{LOGLEVEL:l}\] \[NAME\] %{GREEDYDATA:m}",
-        "[2026-03-12 10:23:45,123] [INFO] [NAME] step 12 of 5000 with loss 2.15 and lr 1e-5",
+        r"\[%{TIMESTAMP_ISO8601:t}\] \[%{LOGLEVEL:l}\] \[WHO\] %{GREEDYDATA:m}",
+        "[2026-03-12 10:23:45,123] [INFO] [WHO] step 12 of 5000 with loss 2.15 and lr 1e-5",
     ),
-    ("%{LOGLEVEL:l}:NAME:%{GREEDYDATA:m}", "INFO:NAME:step 12 of 5000 with loss 2.15 and lr 1e-5"),
-    (r"\[rank%{INT:r}\]: NAME %{GREEDYDATA:m}", "[rank12]: NAME step 12 of 5000 with loss 2.15"),
+    ("%{LOGLEVEL:l}:WHO:%{GREEDYDATA:m}", "INFO:WHO:step 12 of 5000 with loss 2.15 and lr 1e-5"),
+    (r"\[rank%{INT:r}\]: WHO %{GREEDYDATA:m}", "[rank12]: WHO step 12 of 5000 with loss 2.15"),
     (
-        r"%{SYSLOGTIMESTAMP:t} %{HOSTNAME:h} NAME\[%{INT:p}\]: %{GREEDYDATA:m}",
-        "Mar  7 04:02:11 node-12 NAME[123]: step 12 of 5000 with loss 2.15 and lr 1e-5",
+        r"%{SYSLOGTIMESTAMP:t} %{HOSTNAME:h} WHO\[%{INT:p}\]: %{GREEDYDATA:m}",
+        "Mar  7 04:02:11 node-12 WHO[123]: step 12 of 5000 with loss 2.15 and lr 1e-5",
     ),
-    (r"\{'NAME': %{NUMBER:loss}, 'lr': %{NOTSPACE:lr}", "{'NAME': 2.15, 'lr': 1e-5, 'step': 12}"),
-    ("NAME step=%{INT:s} loss=%{NUMBER:l} %{GREEDYDATA:m}", "NAME step=12 loss=2.15 lr=1e-5 x=1"),
-    (r"\(NAME pid=%{INT:p}\) %{GREEDYDATA:m}", "(NAME pid=1234) step 12 of 5000 with loss 2.15"),
+    (r"\{'WHO': %{NUMBER:loss}, 'lr': %{NOTSPACE:lr}", "{'WHO': 2.15, 'lr': 1e-5, 'step': 12}"),
+    ("WHO step=%{INT:s} loss=%{NUMBER:l} %{GREEDYDATA:m}", "WHO step=12 loss=2.15 lr=1e-5 x=1"),
+    (r"\(WHO pid=%{INT:p}\) %{GREEDYDATA:m}", "(WHO pid=1234) step 12 of 5000 with loss 2.15"),
     (
-        r"I%{INT:d} %{TIME:t} +%{INT:p} NAME.py:%{INT:n}\] %{GREEDYDATA:m}",
-        "I0312 10:23:45.123456  1234 NAME.py:120] step 12 of 5000 with loss 2.15 and lr 1e-5",
+        r"I%{INT:d} %{TIME:t} +%{INT:p} WHO.py:%{INT:n}\] %{GREEDYDATA:m}",
+        "I0312 10:23:45.123456  1234 WHO.py:120] step 12 of 5000 with loss 2.15 and lr 1e-5",
     ),
-    (
-        "<%{INT:pri}>NAME %{NOTSPACE:h} %{GREEDYDATA:m}",
-        "<13>NAME node-12 step 12 of 5000 loss 2.15",
-    ),
+    ("<%{INT:pri}>WHO %{NOTSPACE:h} %{GREEDYDATA:m}", "<13>WHO node-12 step 12 of 5000 loss 2.15"),
 ];
 
 fn compile(pattern: &str) -> Result<Grok> {
@@ -209,15 +206,15 @@ fn without_names(expression: &str) -> String {
     for (number, part) in expression.split("(?<").enumerate() {
         let part = match part.split_once('>') {
             _ if number == 0 => part,
-            Some(_) if part.starts_with(['=', '!']) => {
-                plain.push_str("(?<");
-                part
-            }
-            Some((_, rest)) => {
+            Some((_, rest)) if !part.starts_with(['=', '!']) => {
                 plain.extend(["(?<g", &number.to_string(), ">"]);
                 rest
             }
-            None => part,
+            // It looks behind.
+            _ => {
+                plain.push_str("(?<");
+                part
+            }
         };
         plain.push_str(part);
     }

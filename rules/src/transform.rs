@@ -6,6 +6,7 @@
 //! `destination`, and `encode`. Next stop: the pipeline's `dispatch`.
 mod action;
 mod bind;
+mod candidates;
 mod contexts;
 mod destination;
 mod encode;

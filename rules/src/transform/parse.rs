@@ -4,10 +4,11 @@
 //! Invariant: a line that no rule accepts is an event all the same; its content is the line. Next
 //! stop: `record`, whose host and labels may read what was parsed.
 use riverhog_parsers::fields::Fields;
-use riverhog_parsers::grok::{Capture, FieldType, GrokScratch, Outcome, to_int};
+use riverhog_parsers::grok::{Capture, FieldType, GrokScratch, Outcome, Reason, to_int};
 use riverhog_parsers::level::Level;
 
 use super::bind::{Bound, BoundRule, Role, Slot};
+use super::candidates::Candidates;
 use super::format;
 use super::view::{Bind, View};
 use crate::counters::Counters;
@@ -16,6 +17,7 @@ use crate::value::Value;
 
 /// What a worker reuses from line to line to parse.
 pub(super) struct ParseScratch {
+    candidates: Option<Candidates>,
     /// One for each rule that is a pattern.
     groks: Vec<Option<GrokScratch>>,
     /// Of the rule that ran last.
@@ -37,6 +39,7 @@ enum Applies {
 impl ParseScratch {
     pub(super) fn new(plan: &Plan) -> ParseScratch {
         ParseScratch {
+            candidates: Candidates::new(plan),
             groks: plan.parse.iter().map(|rule| scratch(&rule.parser)).collect(),
             captures: Vec::new(),
             fields: Fields::new(),
@@ -72,6 +75,7 @@ pub(super) fn parse<'a>(
     counters: &mut Counters,
 ) {
     scratch.ask_record(plan, bound, generation, view);
+    let open = scratch.candidates.as_mut().map(|candidates| candidates.of(view.message));
     for (index, (rule, bound)) in plan.parse.iter().zip(&bound.rules).enumerate() {
         let applies = match scratch.applies[index] {
             Applies::Yes => true,
@@ -81,6 +85,10 @@ pub(super) fn parse<'a>(
             }
         };
         if !applies {
+            continue;
+        }
+        if open.is_some_and(|open| !open[index]) {
+            counters.parsers[index].count_unmatched(Reason::NoMatch);
             continue;
         }
         let Some(text) = text_of(bound.field, view) else {

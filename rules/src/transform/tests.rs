@@ -1,5 +1,6 @@
 //! Tests of the transform as a whole: lines in, documents and destinations out.
 mod formats;
+mod many;
 mod properties;
 
 use std::fmt::Write;
