@@ -15,8 +15,8 @@ pub(super) fn action_target(plan: &Plan) -> Option<u8> {
     wants.into_iter().position(|wants| wants).map(|target| target as u8)
 }
 
-/// Appends a `_bulk` action line, `{"create":{"_index":…,"_id":…}}` and a newline. Neither an index
-/// nor an event id holds anything to escape: one is sanitised, the other ASCII.
+/// Appends a `_bulk` action line, `{"create":{"_index":…,"_id":…}}` and a newline. Neither index
+/// nor event id holds anything to escape: one is sanitised, the other ASCII.
 pub fn write_action(out: &mut Vec<u8>, index: &str, write_id: impl FnOnce(&mut Vec<u8>)) {
     out.extend_from_slice(br#"{"create":{"_index":""#);
     out.extend_from_slice(index.as_bytes());

@@ -40,7 +40,7 @@ fn the_first_rule_that_matches_wins_and_all_before_it_are_counted() {
             grok.run(&line, &mut grok.scratch(), &mut captures) == Outcome::Matched
         });
         let plan =
-            Plan { parse: rules.drain(..).collect(), unparsed: UnparsedPolicy::Keep, ..plan() };
+            Plan { parse: std::mem::take(&mut rules), unparsed: UnparsedPolicy::Keep, ..plan() };
         let plan = Arc::new(plan);
         let mut transformer = Transformer::new(Arc::clone(&plan));
         let mut out = EventBuffer::new();
