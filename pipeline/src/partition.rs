@@ -145,7 +145,8 @@ impl HeldPartition {
         if watermark >= self.generation.ledger().next_offset() {
             return None;
         }
-        self.times.front().map(|(_, time)| *time)
+        // Records of files have no time.
+        self.times.front().map(|(_, time)| *time).filter(|time| *time > 0)
     }
 
     /// Takes no more batches and stops dispatching those it has.

@@ -28,12 +28,12 @@ fn is_filebeat(object: &Map<String, Value>) -> bool {
     if !object.get("message").is_some_and(Value::is_string) {
         return false;
     }
-    let has_object = |name: &str| object.get(name).is_some_and(Value::is_object);
-    has_object("@metadata")
-        || has_object("agent")
-        || has_object("beat")
-        || has_object("host")
-        || (has_object("fields") && object.contains_key("log"))
+    // A program's own JSON lines have `message`, `host` and the like too: only what Filebeat alone
+    // writes counts.
+    let at = |first: &str, second: &str| object.get(first).and_then(|inner| inner.get(second));
+    let says = |first, second| at(first, second).is_some_and(Value::is_string);
+    let is_timed = object.get("@timestamp").is_some_and(Value::is_string);
+    is_timed && (says("@metadata", "beat") || says("agent", "type") || says("beat", "hostname"))
 }
 
 fn host(object: &Map<String, Value>) -> Option<String> {

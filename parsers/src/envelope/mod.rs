@@ -95,40 +95,40 @@ mod tests {
 
     #[test]
     fn marks() {
-        check(r#" {"message":"x","agent":{"name":"n"}}"#, &[Some("n")]);
-        check(r#"{"message":"x","agent":{"name":"n","hostname":"h"}}"#, &[Some("h")]);
-        check(r#"{"message":"x","beat":{"hostname":"h"}}"#, &[Some("h")]);
-        check(r#"{"message":"x","fields":{},"log":{}}"#, &[None]);
-        check(r#"{"message":"x","@metadata":{},"host":"h"}"#, &[Some("h")]);
-        check(r#"{"message":"x","host":{}}"#, &[None]);
+        let timed = |rest: &str| format!(r#" {{"@timestamp":"","message":"x",{rest}}}"#);
+        check(&timed(r#""agent":{"name":"n","type":"filebeat"}"#), &[Some("n")]);
+        check(&timed(r#""agent":{"type":"t","name":"n","hostname":"h"}"#), &[Some("h")]);
+        check(&timed(r#""beat":{"hostname":"h"}"#), &[Some("h")]);
+        check(&timed(r#""@metadata":{"beat":"filebeat"},"host":"h""#), &[Some("h")]);
+        check(&timed(r#""@metadata":{"beat":"filebeat"},"host":{}"#), &[None]);
         // JSON lines of a program's own.
         check(r#"{"message":"x"}"#, &[]);
         check(r#"{"message":"x","host":"h"}"#, &[]);
         check(r#"{"message":"x","fields":{"task":"t"}}"#, &[]);
-        check(r#"{"message":1,"host":{}}"#, &[]);
+        check(r#"{"message":"x","host":{"name":"h"},"fields":{"a":1}}"#, &[]);
+        check(r#"{"message":"x","agent":{"type":"filebeat"}}"#, &[]);
+        check(&timed(r#""agent":{"name":"n"},"host":{"name":"h"},"log":{},"fields":{}"#), &[]);
+        check(r#"{"@timestamp":"","message":1,"agent":{"type":"filebeat"}}"#, &[]);
         check(r#"{"loss":1.5}"#, &[]);
         check("{'loss': 1.5}", &[]);
-        check(r#"{"message":"x","host":{}} {}"#, &[]);
+        check(&(timed(r#""agent":{"type":"filebeat"}"#) + " {}"), &[]);
         check("[1]", &[]);
         check("", &[]);
     }
 
+    const MARKS: &str = r#""@timestamp":"","message":"x","agent":{"type":"filebeat"}"#;
+
     #[test]
     fn bounds() {
-        let deep =
-            format!("{{\"message\":\"x\",\"host\":{}1{}}}", "{\"a\":".repeat(100), "}".repeat(100));
+        let deep = format!("{{{MARKS},\"deep\":{}1{}}}", "{\"a\":".repeat(100), "}".repeat(100));
         let envelope = unwrap_envelope(EnvelopeKind::Auto, deep.as_bytes()).unwrap();
-        assert!(envelope.fields.is_empty());
+        assert_eq!(envelope.fields.len(), 2, "the marks");
         // Deeper than the JSON reader goes: a raw line.
-        let deep = format!(
-            "{{\"message\":\"x\",\"host\":{}1{}}}",
-            "{\"a\":".repeat(9999),
-            "}".repeat(9999)
-        );
+        let deep = format!("{{{MARKS},\"deep\":{}1{}}}", "{\"a\":".repeat(9999), "}".repeat(9999));
         assert_eq!(unwrap_envelope(EnvelopeKind::Auto, deep.as_bytes()), None);
         let many: Vec<String> =
             (0..2 * FIELDS_MAX).map(|index| format!("\"k{index}\":1")).collect();
-        let wide = format!("{{\"message\":\"x\",\"host\":{{}},{}}}", many.join(","));
+        let wide = format!("{{{MARKS},{}}}", many.join(","));
         let envelope = unwrap_envelope(EnvelopeKind::Auto, wide.as_bytes()).unwrap();
         assert_eq!(envelope.fields.len(), FIELDS_MAX);
     }

@@ -25,6 +25,10 @@ pub use types::{Capture, FieldType, GrokError, GrokField, Outcome, Reason, to_fl
 use engine::Engine;
 use field::Delivery;
 
+/// Repeats and alternatives that a pattern may have. Where one is tried again, all of them may be: a
+/// step of a larger pattern could take seconds.
+const CHOICES_MAX: usize = 8_192;
+
 /// Which stock patterns a pattern may refer to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum PatternSet {
@@ -106,6 +110,12 @@ impl Grok {
             help: error.help.map(str::to_owned),
         };
         let regex = regex::parse(&expanded.text).map_err(fault)?;
+        if regex.root.choices() > CHOICES_MAX {
+            let message =
+                format!("a pattern with more than {CHOICES_MAX} repeats and alternatives");
+            let help = Some("make several patterns of it".to_owned());
+            return Err(GrokError { span: 0..pattern.len(), message, help });
+        }
         let (fields, deliveries) = field::assign(&regex).map_err(fault)?;
         let engine = Engine::compile(regex).map_err(fault)?;
         let inner = Inner {

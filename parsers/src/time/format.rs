@@ -76,6 +76,11 @@ impl Items {
             let message = format!("a time format of more than {FORMAT_BYTES_MAX} bytes");
             return Err(error(0, message, None));
         }
+        if let Some(position) = format.find('%') {
+            let message = "`%` in a time format".to_owned();
+            let help = "times are read by letters such as `yyyy-MM-dd HH:mm:ss`, not by `%Y-%m-%d`";
+            return Err(error(position, message, Some(help.to_owned())));
+        }
         if format.is_empty() {
             let help = "for example `yyyy-MM-dd HH:mm:ss,SSS`, `ISO8601` or `UNIX`".to_owned();
             return Err(error(0, "an empty time format".to_owned(), Some(help)));

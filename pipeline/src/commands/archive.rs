@@ -170,6 +170,10 @@ fn write_report(
         size(report.raw_bytes),
         size(report.stored_bytes),
     )?;
+    if report.shortened_chains > 0 {
+        let chains = plural(report.shortened_chains, "chain");
+        writeln!(out, "  {chains} begin later than with number 1: earlier objects were deleted")?;
+    }
     if report.repeated_lines > 0 {
         let lines = plural(report.repeated_lines, "line");
         writeln!(out, "  {lines} stand there again, as `exclusive = \"none\"` allows")?;
@@ -186,6 +190,7 @@ fn as_json(name: &str, report: &Report) -> Value {
     json!({
         "archive": name,
         "ok": report.is_clean(),
+        "shortened_chains": report.shortened_chains,
         "chains": report.chains,
         "objects": report.objects,
         "lines": report.lines,

@@ -51,3 +51,13 @@ fn with_id(id: Value, answer: Value) -> Value {
     }
     Value::Object(object)
 }
+
+/// One request and its answer.
+#[cfg(test)]
+#[track_caller]
+pub(super) fn check<T: Request>(request: &str, expect: &str) {
+    let mut out = Vec::new();
+    assert!(answer_all::<T>(&mut format!("{request}\n").as_bytes(), &mut out).is_ok());
+    let read = |text: &[u8]| serde_json::from_slice::<Value>(text).expect("JSON");
+    assert_eq!(read(&out), read(expect.as_bytes()), "{request}");
+}

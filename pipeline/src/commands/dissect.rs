@@ -193,14 +193,11 @@ impl Request for DissectRequest {
 
 #[cfg(test)]
 mod tests {
+    use super::super::batch;
     use super::*;
 
     fn check(request: &str, expect: &str) {
-        let mut out = Vec::new();
-        answer_all::<DissectRequest>(&mut format!("{request}\n").as_bytes(), &mut out).unwrap();
-        let (answer, expect): (Value, Value) =
-            (serde_json::from_slice(&out).unwrap(), serde_json::from_str(expect).unwrap());
-        assert_eq!(answer, expect, "{request}");
+        batch::check::<DissectRequest>(request, expect);
     }
 
     #[test]

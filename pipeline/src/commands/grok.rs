@@ -248,15 +248,11 @@ impl From<SetArg> for PatternSet {
 
 #[cfg(test)]
 mod tests {
+    use super::super::batch;
     use super::*;
 
     fn check(request: &str, expect: &str) {
-        let mut out = Vec::new();
-        answer_all::<GrokRequest>(&mut format!("{request}\n").as_bytes(), &mut out).unwrap();
-        let answer = String::from_utf8(out).unwrap();
-        let (answer, expect): (Value, Value) =
-            (serde_json::from_str(&answer).unwrap(), serde_json::from_str(expect).unwrap());
-        assert_eq!(answer, expect, "{request}");
+        batch::check::<GrokRequest>(request, expect);
     }
 
     #[test]

@@ -58,7 +58,7 @@ pub(super) fn run(args: &ParseArgs, console: Console) -> Result<Exit, CommandErr
     let zone = args.zone.as_deref().unwrap_or("UTC");
     let mut trial = match (&args.config, &args.format) {
         (Some(path), _) => Trial::of_config(&load(path, console)?),
-        (None, Some(format)) => Trial::of_plan(Arc::new(format_plan(format, zone)?)),
+        (None, Some(format)) => Trial::of_format(Arc::new(format_plan(format, zone)?)),
         (None, None) => Trial::of_plan(Arc::new(usual_plan(zone)?)),
     };
     let mut out = console.out();

@@ -48,6 +48,11 @@ impl Trial {
         }
     }
 
+    /// A trial of one format: values are lines, whatever they look like.
+    pub(super) fn of_format(plan: Arc<Plan>) -> Trial {
+        Trial { envelope: EnvelopeKind::None, ..Trial::of_plan(plan) }
+    }
+
     /// A trial of a configuration, with the settings of its first source.
     pub(super) fn of_config(config: &Config) -> Trial {
         let mut trial = Trial::of_plan(Arc::clone(&config.plan));

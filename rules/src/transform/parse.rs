@@ -113,7 +113,10 @@ pub(super) fn parse<'a>(
                 }
                 return;
             }
-            Outcome::Unmatched(reason) => counters.parsers[index].count_unmatched(reason),
+            Outcome::Unmatched(reason) => {
+                view.parsed.tags.limit |= reason == Reason::Limit;
+                counters.parsers[index].count_unmatched(reason);
+            }
         }
     }
     view.parsed.content = Some(view.message);

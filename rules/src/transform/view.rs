@@ -87,13 +87,19 @@ pub(super) struct Tags {
     pub(super) unparsed: bool,
     pub(super) time_failure: bool,
     pub(super) cut: bool,
+    /// A pattern was given up at its limit of steps.
+    pub(super) limit: bool,
 }
 
 impl Tags {
     /// The tags that are set, as they are written.
     pub(super) fn iter(self) -> impl Iterator<Item = &'static str> {
-        let all =
-            [(self.unparsed, "_unparsed"), (self.time_failure, "_timefailure"), (self.cut, "_cut")];
+        let all = [
+            (self.unparsed, "_unparsed"),
+            (self.limit, "_limit"),
+            (self.time_failure, "_timefailure"),
+            (self.cut, "_cut"),
+        ];
         all.into_iter().filter_map(|(set, tag)| set.then_some(tag))
     }
 }
@@ -111,7 +117,7 @@ impl Parsed<'_> {
         level: None,
         rank: None,
         time_ns: None,
-        tags: Tags { unparsed: false, time_failure: false, cut: false },
+        tags: Tags { unparsed: false, time_failure: false, cut: false, limit: false },
     };
 }
 

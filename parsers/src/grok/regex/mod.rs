@@ -175,6 +175,16 @@ impl Node {
         test(&self.kind) || self.children().any(|child| child.any(test))
     }
 
+    /// Number of places where a search may go one way or another.
+    pub(super) fn choices(&self) -> usize {
+        let own = match &self.kind {
+            Kind::Alternate(nodes) => nodes.len() - 1,
+            Kind::Repeat { min, max, .. } => usize::from(*max != Some(*min)),
+            _ => 0,
+        };
+        own + self.children().map(Node::choices).sum::<usize>()
+    }
+
     /// True when two expressions are the same but for where they stand and what their groups are
     /// numbered.
     pub(super) fn same_shape(&self, other: &Node) -> bool {

@@ -59,3 +59,18 @@ fn the_first_rule_that_matches_wins_and_all_before_it_are_counted() {
         rules = Arc::into_inner(plan).expect("nobody else has it").parse;
     }
 }
+
+#[test]
+fn a_pattern_that_gave_up_leaves_a_tag() {
+    let hard = r"(?<x>(?:a|aa)+)+\k<x>c";
+    let line = "a".repeat(40) + "b";
+    let tags = |rules: Vec<ParseRule>| {
+        let (out, counters) = run(Plan { parse: rules, ..plan() }, &[(record(), line.as_bytes())]);
+        assert_eq!(counters.parsers[0].unmatched[Reason::Limit as usize], 1);
+        let document: Json = serde_json::from_slice(out.document(&out.events[0])).unwrap();
+        document["tags"].to_string()
+    };
+    assert_eq!(tags(vec![rule("hard", hard)]), r#"["_unparsed","_limit"]"#);
+    let easy = rule("easy", "%{WORD:word}");
+    assert_eq!(tags(vec![rule("hard", hard), easy]), r#"["_limit"]"#);
+}
