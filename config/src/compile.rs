@@ -3,6 +3,7 @@
 //! own place in the file; the plan's targets keep the order of the sinks. Next stop: `checks.rs`.
 
 mod parse;
+mod redact;
 
 use crate::document::Text;
 use crate::host_table;
@@ -53,6 +54,7 @@ pub(crate) fn compile(context: &Context<'_>, drafts: &Drafts) -> Compiled {
             "drop" => UnparsedPolicy::Drop,
             _ => UnparsedPolicy::Keep,
         },
+        redact: redact::compile(&compiler, &drafts.redact),
     };
     Compiled { plan, names: compiler.names, hosts_hash }
 }

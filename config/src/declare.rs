@@ -4,11 +4,13 @@
 
 mod formats;
 mod general;
+mod redact;
 mod rules;
 mod sinks;
 mod sources;
 
 pub(crate) use general::{HTTP, ROOT};
+pub(crate) use redact::REDACT;
 pub(crate) use rules::{HOSTS, LABEL, PARSE, ROUTE, TEST, TIME};
 pub(crate) use sinks::{
     BASIC_AUTH, BATCH, DEAD_LETTER_KAFKA, DEAD_LETTER_LOCAL, ELASTICSEARCH, OBJECT, SINK_LOCAL,
@@ -55,6 +57,8 @@ pub(crate) enum Kind {
     Expectations,
     /// A table of settings.
     Section(&'static Section),
+    /// An array of tables of settings.
+    Sections(&'static Section),
 }
 
 /// A word that a setting may have.
@@ -199,7 +203,7 @@ pub(crate) static DEAD_LETTERS: [Variant; 2] = [
 ];
 
 /// The sections of a file, in the order of a line's trip.
-pub(crate) static PARTS: [Part; 10] = [
+pub(crate) static PARTS: [Part; 11] = [
     Part {
         key: "sources",
         shape: Shape::NamedOf(&SOURCES),
@@ -226,6 +230,12 @@ pub(crate) static PARTS: [Part; 10] = [
         shape: Shape::Named(&LABEL),
         doc: "Words that events are routed and stored by. The first candidate that is present \
               wins. In conditions and templates a label is named plainly, as NAME.",
+    },
+    Part {
+        key: "redact",
+        shape: Shape::One(&REDACT),
+        doc: "Which values leave a line before any of it is stored or decides where it goes. \
+              Without this section secrets are masked and all else stays; see docs/redaction.md.",
     },
     Part {
         key: "route",

@@ -173,6 +173,31 @@ impl<'a> Reader<'a> {
         None
     }
 
+    /// Nested sections, `[[key]]`; none when absent.
+    pub(crate) fn sections(&self, key: &str) -> Vec<Reader<'a>> {
+        let (setting, entry) = self.take(key);
+        let Kind::Sections(section) = setting.kind else {
+            unreachable!("declared as an array of sections");
+        };
+        let Some(entry) = entry else { return Vec::new() };
+        let path = self.name_of(key);
+        let help = format!("write `[[{path}]]`, with two brackets on each side");
+        let Value::Array(nodes) = &entry.node.value else {
+            self.mismatch(entry, "an array of tables", help);
+            return Vec::new();
+        };
+        let readers = nodes.iter().enumerate().filter_map(|(index, node)| {
+            let Value::Table(table) = &node.value else {
+                let message = format!("`{path}` holds {}, expected tables", node.value.kind());
+                self.context.error(&node.place, message, help.clone());
+                return None;
+            };
+            let path = format!("{path}[{index}]");
+            Some(Reader::new(self.context, path, &node.place, section, Some(table)))
+        });
+        readers.collect()
+    }
+
     /// Reports what was not read. To be called when all has been read.
     pub(crate) fn reject_unknown(&self) {
         debug_assert!(
@@ -243,6 +268,7 @@ fn skeleton(kind: &Kind) -> String {
         Kind::TextMap | Kind::Properties => "{ \"…\" = \"…\" }".to_owned(),
         Kind::Expectations => "{ level = \"error\" }".to_owned(),
         Kind::Section(section) => table_skeleton(section),
+        Kind::Sections(section) => format!("[{}]", table_skeleton(section)),
     }
 }
 

@@ -7,6 +7,7 @@ mod dead_letter;
 mod formats;
 mod kafka_properties;
 mod prefix;
+mod redact;
 mod rules;
 mod sinks;
 mod sources;
@@ -14,6 +15,7 @@ mod tests;
 
 pub(crate) use dead_letter::DeadLetterDraft;
 pub(crate) use formats::ShapeDraft;
+pub(crate) use redact::{RedactDraft, RedactPatternDraft};
 pub(crate) use rules::{HostsDraft, LabelDraft, ParseDraft, RouteDraft, TimeDraft, TimeSettings};
 pub(crate) use sinks::SinkDraft;
 pub(crate) use sources::SourceDraft;
@@ -36,6 +38,7 @@ pub(crate) struct Drafts {
     pub(crate) hosts: HostsDraft,
     pub(crate) labels: Vec<LabelDraft>,
     pub(crate) parse: Vec<ParseDraft>,
+    pub(crate) redact: RedactDraft,
     pub(crate) routes: Vec<RouteDraft>,
     /// There is a `route`, but not as an array.
     pub(crate) routes_unread: bool,
@@ -79,6 +82,7 @@ pub(crate) fn read(context: &Context<'_>, root: &Table, top: &Place) -> Drafts {
         hosts: rules::read_hosts(&top_level),
         labels: rules::read_labels(&top_level),
         parse: rules::read_parse(&top_level),
+        redact: redact::read(&top_level),
         routes: rules::read_routes(&top_level),
         routes_unread: root
             .get("route")

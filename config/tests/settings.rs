@@ -203,6 +203,21 @@ fn check_fingerprint(from: &str, to: &str, same: bool) {
 }
 
 #[test]
+fn a_salt_counts_where_hashes_are_made_of_it() {
+    let folder = tempfile::tempdir().expect("a folder of our own");
+    let path = folder.path().join("riverhog.toml");
+    let good = fs::read_to_string("golden/good/redact.toml").expect("it is there");
+    let of = |text: &str, salt: &'static str| {
+        fs::write(&path, text).expect("it can be written");
+        load(&path, &With("SECRET", salt, "1")).unwrap_or_else(|it| panic!("{it}")).fingerprint
+    };
+    assert_ne!(of(&good, "hunter2"), of(&good, "hunter3"));
+    assert_ne!(of(&good, "hunter2"), of(&good.replace("\"remove\"", "\"mask\""), "hunter2"));
+    let masked = good.replace("\"hash\"", "\"mask\"");
+    assert_eq!(of(&masked, "hunter2"), of(&masked, "hunter3"));
+}
+
+#[test]
 fn what_bears_on_no_event_is_no_part_of_the_fingerprint() {
     let check = |from, to| check_fingerprint(from, to, true);
     check("memory = \"512MiB\"", "# a comment\nmemory = '1GiB'");

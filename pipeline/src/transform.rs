@@ -182,6 +182,10 @@ impl PlanTransform {
         if counters.unparsed > 0 {
             self.metrics.unparsed(counters.unparsed);
         }
+        let kinds = self.plan.redact.iter().flat_map(|redact| redact.kinds());
+        for (kind, values) in kinds.zip(&counters.redacted).filter(|(_, values)| **values > 0) {
+            self.metrics.redacted_values(kind, *values);
+        }
     }
 }
 
@@ -389,6 +393,20 @@ mod tests {
         let part = transform.transform(&batch, "c0ffee00", None, Position::default());
         let document = part.events.document(&part.events.events[0]);
         String::from_utf8(document.to_vec()).expect("JSON is UTF-8")
+    }
+
+    #[test]
+    fn what_is_redacted_is_counted_by_kind() {
+        let metrics = Metrics::new();
+        let plan = Arc::new(Plan::default());
+        let transform = PlanTransform::new(plan, EnvelopeKind::None, 1 << 20, metrics.clone());
+        let batch = batch(&[Some(b"password=hunter2 token=None\npassword=hunter3")]);
+        let part = transform.transform(&batch, "c0ffee00", None, Position::default());
+        let document = part.events.document(&part.events.events[0]);
+        let document = std::str::from_utf8(document).expect("JSON is UTF-8");
+        assert!(document.contains("password=[redacted:password] token=None"), "{document}");
+        let counted = "riverhog_redacted_values_total{kind=\"password\"} 2\n";
+        assert!(metrics.render().contains(counted), "{}", metrics.render());
     }
 
     #[test]

@@ -20,6 +20,9 @@ pub struct Counters {
     pub no_route: u64,
     /// Targets that became dead letters for a missing value.
     pub missing_values: u64,
+    /// Values redacted, by `Redact::kinds`; kinds of which there was none may be missing at the
+    /// end.
+    pub redacted: Vec<u64>,
     /// One entry for each parse rule, in order.
     pub parsers: Vec<ParserCounters>,
 }
@@ -53,6 +56,9 @@ impl Counters {
         self.unknown_hosts += other.unknown_hosts;
         self.no_route += other.no_route;
         self.missing_values += other.missing_values;
+        for (kind, values) in other.redacted.iter().enumerate() {
+            self.count_redacted(kind, *values);
+        }
         if self.parsers.len() < other.parsers.len() {
             self.parsers.resize(other.parsers.len(), ParserCounters::default());
         }
@@ -62,6 +68,13 @@ impl Counters {
                 *count += other;
             }
         }
+    }
+
+    pub(crate) fn count_redacted(&mut self, kind: usize, values: u64) {
+        if self.redacted.len() <= kind {
+            self.redacted.resize(kind + 1, 0);
+        }
+        self.redacted[kind] += values;
     }
 
     /// Sets everything to zero.
@@ -83,10 +96,12 @@ mod tests {
         left.parsers[0].matched = 2;
         let mut right = Counters::new(2);
         right.unknown_hosts = 1;
+        right.count_redacted(2, 3);
         right.parsers[1].count_unmatched(Reason::Limit);
         left.merge(&right);
         assert_eq!((left.lines, left.unknown_hosts, left.parsers[0].matched), (2, 1, 2));
         assert_eq!(left.parsers[1].unmatched[Reason::Limit as usize], 1);
+        assert_eq!(left.redacted, [0, 0, 3]);
         left.clear();
         assert_eq!(left, Counters::new(2));
     }

@@ -3,9 +3,10 @@
 //!
 //! The trip of a line through this room, one file a stop: [`Transformer::begin_record`] resolves
 //! what a record says ([`transform`]), a parse rule reads the line ([`plan`]), the host is looked
-//! up ([`hosts`]), labels are set ([`labels`]), routes are asked ([`route`], [`condition`]),
-//! destinations are rendered ([`template`], `date`, [`sanitise`]), and the document is encoded once
-//! (`encode`, [`json`]) into the batch's buffer ([`event`]). [`origin`] gives each event its id.
+//! up ([`hosts`]), secret values leave the line ([`redact`]), labels are set ([`labels`]), routes
+//! are asked ([`route`], [`condition`]), destinations are rendered ([`template`], `date`,
+//! [`sanitise`]), and the document is encoded once (`encode`, [`json`]) into the batch's buffer
+//! ([`event`]). [`origin`] gives each event its id.
 //! Names in rules are checked at load ([`names`], [`selector`]) and answered through one seam
 //! ([`value`]).
 //!
@@ -23,6 +24,7 @@ pub mod labels;
 pub mod names;
 pub mod origin;
 pub mod plan;
+pub mod redact;
 pub mod route;
 pub mod sanitise;
 pub mod selector;
@@ -41,6 +43,7 @@ pub use labels::LabelRule;
 pub use names::{Name, NameError, Names, Stage};
 pub use origin::{EventIdParts, Joined, Origin, join_hash, parse_event_id, write_event_id};
 pub use plan::{LineParser, ParseRule, Plan, TARGETS_MAX, Target, TimeRule, UnparsedPolicy};
+pub use redact::{Redact, RedactPattern, RedactRules, Redacted};
 pub use route::Route;
 pub use sanitise::TargetKind;
 pub use selector::Selector;

@@ -3,6 +3,7 @@
 //! Invariant: a plan is immutable and complete; what follows from it for a line depends on the line
 //! and its record only. Built by the `config` room. Next stop: `transform`, which runs it.
 use std::fmt;
+use std::sync::Arc;
 
 use riverhog_parsers::formats::FormatParser;
 use riverhog_parsers::grok::Grok;
@@ -11,6 +12,7 @@ use riverhog_parsers::time::TimeParser;
 use crate::condition::Condition;
 use crate::hosts::HostRule;
 use crate::labels::LabelRule;
+use crate::redact::Redact;
 use crate::route::Route;
 use crate::sanitise::TargetKind;
 use crate::selector::Selector;
@@ -39,10 +41,12 @@ pub struct Plan {
     pub skew_max_ns: i64,
     /// What becomes of lines that no parser accepts.
     pub unparsed: UnparsedPolicy,
+    /// Which values leave a line before it is stored; `None` where all of them stay.
+    pub redact: Option<Arc<Redact>>,
 }
 
 impl Default for Plan {
-    /// No rules, UTC, 48 h, keep.
+    /// No rules, UTC, 48 h, keep; secrets are masked.
     fn default() -> Plan {
         Plan {
             parse: Vec::new(),
@@ -53,6 +57,7 @@ impl Default for Plan {
             zone: Zone::UTC,
             skew_max_ns: 48 * 3600 * 1_000_000_000,
             unparsed: UnparsedPolicy::Keep,
+            redact: Some(Arc::new(Redact::default())),
         }
     }
 }

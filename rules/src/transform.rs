@@ -1,9 +1,9 @@
-//! The transform: line → event, through the stops parse, host, labels, routes, encode.
+//! The transform: line → event, through the stops parse, host, redact, labels, routes, encode.
 //!
 //! Invariant: an event depends on its line and record and the plan alone, so a line read twice is
 //! the same event. In steady state no stop allocates: what a record gives is resolved once and kept
-//! while the next record says the same. The stops: `bind` at load, `record`, `parse`, `line`,
-//! `destination`, and `encode`. Next stop: the pipeline's `dispatch`.
+//! while the next record says the same. The stops: `bind` at load, `record`, `parse`,
+//! `redacting`, `line`, `destination`, and `encode`. Next stop: the pipeline's `dispatch`.
 mod action;
 mod bind;
 mod candidates;
@@ -15,6 +15,7 @@ mod format;
 mod line;
 mod parse;
 mod record;
+mod redacting;
 mod sample;
 mod view;
 
@@ -36,6 +37,7 @@ use encode::{Document, EncodeScratch, TimestampSource, position};
 use encoded::EncodedRecord;
 use line::LineState;
 use parse::{ParseScratch, parse};
+use redacting::RedactScratch;
 pub use sample::document_sample;
 use view::View;
 
@@ -109,6 +111,7 @@ pub struct Transformer {
     generations: u64,
     parse: ParseScratch,
     line: LineState,
+    redact: RedactScratch,
     encode: EncodeScratch,
     counters: Counters,
 }
@@ -131,6 +134,7 @@ impl Transformer {
             generations: 0,
             parse: ParseScratch::new(&plan),
             line: LineState::new(&bound),
+            redact: RedactScratch::default(),
             encode: EncodeScratch::default(),
             counters: Counters::new(plan.parse.len()),
             bound,
@@ -147,7 +151,7 @@ impl Transformer {
         self.contexts.set_hosts(table.cloned());
         for context in self.contexts.iter_mut() {
             context.record.host.set_table(&self.bound, table.cloned());
-            context.record.resolve(&self.bound, &self.plan.labels);
+            context.record.resolve(&self.bound, &self.plan);
             self.generations += 1;
             context.record.generation = self.generations;
         }
@@ -169,8 +173,9 @@ impl Transformer {
         let hash = record::hash(&self.bound.sources, record);
         let (place, is_new) = self.contexts.find(hash, &self.bound, &self.plan);
         let state = &mut self.contexts.at(place).record;
-        if state.texts.update(&self.bound.sources, record) || is_new {
-            state.resolve(&self.bound, &self.plan.labels);
+        let redact = self.plan.redact.as_deref();
+        if state.texts.update(&self.bound.sources, record, redact) || is_new {
+            state.resolve(&self.bound, &self.plan);
             self.generations += 1;
             state.generation = self.generations;
         }
@@ -215,6 +220,11 @@ impl Transformer {
         parse(plan, bound, generation, &mut view, &mut self.parse, counters);
         view.parsed.tags.cut = line.cut;
         let timestamp_source = set_times(&mut view, record, plan.skew_max_ns);
+        self.line.set_host(plan, bound, &view);
+        if let Some(redact) = &plan.redact {
+            self.redact.apply(redact, (plan, bound), &mut view, counters);
+        }
+        view.redacted = true;
         let host_and_labels = self.line.resolve(plan, bound, state, &mut view);
         count(counters, &view);
 

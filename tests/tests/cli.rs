@@ -134,6 +134,7 @@ fn every_example_passes_its_own_tests() -> Result<()> {
 #[test]
 fn test_tells_what_differs() -> Result<()> {
     check("test-good", &["test", "training.toml"], None)?;
+    check("test-redacted", &["test", "redact.toml"], None)?;
     check("test-failing", &["test", "failing.toml"], None)?;
     check("test-failing-json", &["test", "failing.toml", "--format", "json"], None)
 }
@@ -147,6 +148,9 @@ fn parse_shows_what_would_be_sent() -> Result<()> {
     let syslog = ["parse", "--as", "syslog", "--reference", REFERENCE, "--zone", "+08:00"];
     check("parse-as", &syslog, Some("syslog.log"))?;
     check("parse-as-unknown", &["parse", "--as", "training"], Some("sample.log"))?;
+    check("parse-redacted", &usual, Some("secrets.log"))?;
+    let config = ["parse", "--config", "redact.toml", "--reference", REFERENCE];
+    check("parse-redact-config", &config, Some("secrets.log"))?;
     check("parse-zone", &["parse", "--zone", "Asia/Shanghia"], Some("sample.log"))
 }
 

@@ -7,7 +7,11 @@ const ENVELOPE: Setting = Setting::new(
     Kind::Choice(&[
         word("auto", "recognises envelopes; a value that is none is raw lines"),
         word("none", "every value is raw lines"),
-        word("filebeat", "Filebeat's JSON, with `message`, `host` and `fields`"),
+        word(
+            "filebeat",
+            "Filebeat's JSON, with `message`, `host` and `fields`; known by `@metadata.beat` or \
+             `agent.type`",
+        ),
         later("fluent-bit", "use `auto`"),
         later("vector", "use `auto`"),
         later("cri", "use `auto`"),

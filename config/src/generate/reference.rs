@@ -86,7 +86,9 @@ fn rows(page: &mut String, words: &mut String, before: &str, section: &Section) 
         let _infallible =
             writeln!(page, "| `{name}` | {kind} | {default} | {} |", cell(setting.doc));
         match &setting.kind {
-            Kind::Section(inner) => rows(page, words, &format!("{name}."), inner),
+            Kind::Section(inner) | Kind::Sections(inner) => {
+                rows(page, words, &format!("{name}."), inner);
+            }
             Kind::Choice(choices) | Kind::Choices(choices) => {
                 for Choice { word, doc, .. } in choices.iter().filter(|it| it.later.is_none()) {
                     let _infallible = writeln!(words, "- `{name} = \"{word}\"`: {doc}.");
@@ -128,6 +130,7 @@ fn kind_text(kind: &Kind) -> String {
         Kind::TextMap => "table of strings".to_owned(),
         Kind::Properties | Kind::Expectations => "table".to_owned(),
         Kind::Section(_) => "table".to_owned(),
+        Kind::Sections(_) => "array of tables".to_owned(),
     }
 }
 

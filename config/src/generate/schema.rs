@@ -90,6 +90,9 @@ fn of_setting(setting: &Setting) -> Value {
         Kind::TextMap => map_of(&text()),
         Kind::Properties | Kind::Expectations => json!({ "type": "object" }),
         Kind::Section(section) => of_section(section, None),
+        Kind::Sections(section) => {
+            json!({ "type": "array", "items": of_section(section, None) })
+        }
         // An unquoted date reaches the checker of an editor as a string too.
         Kind::Text | Kind::Secret | Kind::Path | Kind::Template | Kind::Condition | Kind::Start => {
             text()

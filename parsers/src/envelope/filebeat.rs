@@ -33,7 +33,9 @@ fn is_filebeat(object: &Map<String, Value>) -> bool {
     let at = |first: &str, second: &str| object.get(first).and_then(|inner| inner.get(second));
     let says = |first, second| at(first, second).is_some_and(Value::is_string);
     let is_timed = object.get("@timestamp").is_some_and(Value::is_string);
-    is_timed && (says("@metadata", "beat") || says("agent", "type") || says("beat", "hostname"))
+    says("@metadata", "beat")
+        || at("agent", "type").is_some_and(|kind| kind == "filebeat")
+        || (is_timed && says("beat", "hostname"))
 }
 
 fn host(object: &Map<String, Value>) -> Option<String> {

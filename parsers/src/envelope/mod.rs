@@ -97,7 +97,7 @@ mod tests {
     fn marks() {
         let timed = |rest: &str| format!(r#" {{"@timestamp":"","message":"x",{rest}}}"#);
         check(&timed(r#""agent":{"name":"n","type":"filebeat"}"#), &[Some("n")]);
-        check(&timed(r#""agent":{"type":"t","name":"n","hostname":"h"}"#), &[Some("h")]);
+        check(r#"{"message":"x","agent":{"type":"filebeat","hostname":"h"}}"#, &[Some("h")]);
         check(&timed(r#""beat":{"hostname":"h"}"#), &[Some("h")]);
         check(&timed(r#""@metadata":{"beat":"filebeat"},"host":"h""#), &[Some("h")]);
         check(&timed(r#""@metadata":{"beat":"filebeat"},"host":{}"#), &[None]);
@@ -106,7 +106,7 @@ mod tests {
         check(r#"{"message":"x","host":"h"}"#, &[]);
         check(r#"{"message":"x","fields":{"task":"t"}}"#, &[]);
         check(r#"{"message":"x","host":{"name":"h"},"fields":{"a":1}}"#, &[]);
-        check(r#"{"message":"x","agent":{"type":"filebeat"}}"#, &[]);
+        check(r#"{"message":"x","agent":{"type":"t"},"beat":{"hostname":"h"}}"#, &[]);
         check(&timed(r#""agent":{"name":"n"},"host":{"name":"h"},"log":{},"fields":{}"#), &[]);
         check(r#"{"@timestamp":"","message":1,"agent":{"type":"filebeat"}}"#, &[]);
         check(r#"{"loss":1.5}"#, &[]);

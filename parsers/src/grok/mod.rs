@@ -25,8 +25,8 @@ pub use types::{Capture, FieldType, GrokError, GrokField, Outcome, Reason, to_fl
 use engine::Engine;
 use field::Delivery;
 
-/// Repeats and alternatives that a pattern may have. Where one is tried again, all of them may be: a
-/// step of a larger pattern could take seconds.
+/// Repeats and alternatives that a pattern may have. Where one is tried again, all of them may be:
+/// a step of a larger pattern could take seconds.
 const CHOICES_MAX: usize = 8_192;
 
 /// Which stock patterns a pattern may refer to.

@@ -144,6 +144,7 @@ struct SourceMetrics {
     parse_lines: Counter<u64>,
     unknown_host_lines: Counter<u64>,
     unparsed_lines: Counter<u64>,
+    redacted_values: Counter<u64>,
 }
 
 impl SourceMetrics {
@@ -183,6 +184,10 @@ impl SourceMetrics {
             unparsed_lines: counter(
                 "riverhog_unparsed_lines_total",
                 "Lines that no parser accepted.",
+            ),
+            redacted_values: counter(
+                "riverhog_redacted_values_total",
+                "Values of lines that were redacted, by kind.",
             ),
         };
         add(&metrics.unknown_host_lines, 0, []);
@@ -420,6 +425,7 @@ mod tests {
         metrics.parse_lines("swift", "matched", 4);
         metrics.unknown_hosts(6);
         metrics.unparsed(1);
+        metrics.redacted_values("hf_token", 2);
         metrics.sink_lines("search", "done", 5);
         metrics.sink_bytes("search", 900);
         metrics.sink_requests("search", "done");
@@ -470,6 +476,7 @@ mod tests {
             "riverhog_parse_lines_total",
             "riverhog_partition_held",
             "riverhog_rebalances_total",
+            "riverhog_redacted_values_total",
             "riverhog_sink_bytes_total",
             "riverhog_sink_halted",
             "riverhog_sink_in_flight_requests",

@@ -30,8 +30,15 @@ impl LineState {
         self.host.set_table(bound, table);
     }
 
-    /// Completes the view of a parsed line by its host and labels, and gives them encoded as
-    /// `,"host":{…},"labels":{…}`.
+    /// Finds the host of a line that names its own, while the line is whole.
+    pub(super) fn set_host(&mut self, plan: &Plan, bound: &Bound, view: &View<'_>) {
+        if bound.host_of_line {
+            self.host.set(find_host(bound, view), plan.redact.as_deref());
+        }
+    }
+
+    /// Completes the view of a parsed line by the host that was set and its labels, and gives them
+    /// encoded as `,"host":{…},"labels":{…}`.
     pub(super) fn resolve<'a>(
         &'a mut self,
         plan: &Plan,
@@ -43,7 +50,6 @@ impl LineState {
             return &record.host_and_labels;
         }
         if bound.host_of_line {
-            self.host.set(find_host(bound, view));
             view.host = &self.host;
         }
         if bound.label_of_line {

@@ -3,6 +3,7 @@
 //!
 //! Invariant: everything here is rebuilt exactly when a text that a rule reads differs from the
 //! record before; `generation` changes with it, so that caches further on know. Next stop: `parse`.
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use super::Record;
@@ -12,6 +13,8 @@ use crate::hash::hash_bytes;
 use crate::hosts::{HostTable, UNKNOWN_HOST, write_plain_host};
 use crate::json::write_string;
 use crate::labels::LabelRule;
+use crate::plan::Plan;
+use crate::redact::Redact;
 use crate::value::Value;
 
 /// A longer label is cut: it stands in every document of its record, however many lines that has.
@@ -32,6 +35,8 @@ struct RecordText {
     /// As it stands in the record, to compare with the next one.
     raw: Vec<u8>,
     text: String,
+    /// The text without secret values, where it has any.
+    redacted: Option<String>,
 }
 
 impl RecordTexts {
@@ -44,13 +49,19 @@ impl RecordTexts {
         self.partition
     }
 
-    pub(super) fn get(&self, source: u16) -> Option<&str> {
+    pub(super) fn get(&self, source: u16, redacted: bool) -> Option<&str> {
         let text = self.texts.get(usize::from(source))?;
-        text.present.then_some(text.text.as_str())
+        let shown = text.redacted.as_ref().filter(|_| redacted).unwrap_or(&text.text);
+        text.present.then_some(shown.as_str())
     }
 
     /// Takes the texts of a record; true when one differs from the record before.
-    pub(super) fn update(&mut self, sources: &[Source], record: &Record<'_>) -> bool {
+    pub(super) fn update(
+        &mut self,
+        sources: &[Source],
+        record: &Record<'_>,
+        redact: Option<&Redact>,
+    ) -> bool {
         let mut changed = self.partition != record.partition;
         self.partition = record.partition;
         for (source, text) in sources.iter().zip(&mut self.texts) {
@@ -66,6 +77,10 @@ impl RecordTexts {
                 text.raw.extend_from_slice(raw);
                 text.text.push_str(&riverhog_parsers::lines::to_text(raw));
             }
+            text.redacted = redact.and_then(|redact| match redact.text(&text.text) {
+                Cow::Owned(redacted) => Some(redacted),
+                Cow::Borrowed(_) => None,
+            });
         }
         changed
     }
@@ -123,6 +138,8 @@ pub(super) fn hash(sources: &[Source], record: &Record<'_>) -> u64 {
 /// The host of a record or a line.
 #[derive(Debug, Default)]
 pub(super) struct HostState {
+    /// As the record or the line has it, and as it is shown.
+    found: String,
     name: String,
     table: Option<Arc<HostTable>>,
     position: Option<u32>,
@@ -143,22 +160,27 @@ impl HostState {
     }
 
     /// Sets the host by its name. Work is done only when it differs from the one before.
-    pub(super) fn set(&mut self, name: Option<&str>) {
+    pub(super) fn set(&mut self, name: Option<&str>, redact: Option<&Redact>) {
         let name = name.unwrap_or(UNKNOWN_HOST);
         let name = &name[..name.floor_char_boundary(HOST_BYTES_MAX)];
-        if self.name == name && !self.json.is_empty() {
+        if self.found == name && !self.json.is_empty() {
             return;
         }
+        self.found.clear();
+        self.found.push_str(name);
         self.name.clear();
         self.name.push_str(name);
         self.json.clear();
         self.position = self.table.as_ref().and_then(|table| table.position(name));
-        match (&self.table, self.position) {
-            (Some(table), Some(place)) => {
-                self.json.extend_from_slice(table.hosts()[place as usize].json());
-            }
-            _ => write_plain_host(&mut self.json, name),
+        if let (Some(table), Some(place)) = (&self.table, self.position) {
+            self.json.extend_from_slice(table.hosts()[place as usize].json());
+            return;
         }
+        // What a table knows is configuration, all else is data.
+        if let Some(Cow::Owned(redacted)) = redact.map(|redact| redact.text(name)) {
+            self.name = redacted;
+        }
+        write_plain_host(&mut self.json, &self.name);
     }
 
     pub(super) fn name(&self) -> &str {
@@ -261,7 +283,8 @@ impl RecordState {
     }
 
     /// Host and labels as far as the record alone gives them.
-    pub(super) fn resolve(&mut self, bound: &Bound, rules: &[LabelRule]) {
+    pub(super) fn resolve(&mut self, bound: &Bound, plan: &Plan) {
+        let rules = &plan.labels;
         self.generation += 1;
         let nobody = HostState::default();
         let view = View {
@@ -272,9 +295,10 @@ impl RecordState {
             template_ns: 0,
             message: "",
             parsed: Parsed::NOTHING,
+            redacted: false,
         };
-        self.host.set(find_host(bound, &view));
-        let view = View { host: &self.host, ..view };
+        self.host.set(find_host(bound, &view), plan.redact.as_deref());
+        let view = View { host: &self.host, redacted: true, ..view };
         for ((label, rule), bound) in self.labels.iter_mut().zip(rules).zip(&bound.labels) {
             label.set(rule, bound, &view);
         }
@@ -300,6 +324,7 @@ impl<'a> View<'a> {
             template_ns: received_ns,
             message,
             parsed: Parsed::NOTHING,
+            redacted: false,
         }
     }
 }

@@ -2,6 +2,7 @@
 mod formats;
 mod many;
 mod properties;
+mod redacting;
 
 use std::fmt::Write;
 use std::sync::Arc;

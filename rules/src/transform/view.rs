@@ -25,6 +25,9 @@ pub(super) struct View<'a> {
     /// The line as text.
     pub(super) message: &'a str,
     pub(super) parsed: Parsed<'a>,
+    /// Secret values have left the line, and the record's texts are shown without theirs. Before
+    /// that they are whole: parsers read lines as they were written, and tables know hosts by name.
+    pub(super) redacted: bool,
 }
 
 /// What the parse stage found.
@@ -152,12 +155,16 @@ impl<'a> Parsed<'a> {
 }
 
 impl<'a> View<'a> {
+    fn record_text(&self, source: u16) -> Option<Value<'a>> {
+        self.texts.get(source, self.redacted).map(Value::Text)
+    }
+
     /// The `nth` value of a slot.
     pub(super) fn value(&self, slot: Slot, nth: usize) -> Option<Value<'a>> {
         match slot {
             Slot::Tags => self.parsed.tags.iter().nth(nth).map(Value::Text),
             Slot::Field { field, record } => match self.parsed.field(field, nth) {
-                None if nth == 0 => self.texts.get(record).map(Value::Text),
+                None if nth == 0 => self.record_text(record),
                 value => value,
             },
             _ if nth > 0 => None,
@@ -172,7 +179,7 @@ impl<'a> View<'a> {
             Slot::Partition => Some(Value::Int(i64::from(self.texts.partition()))),
             Slot::Host => Some(Value::Text(self.host.name())),
             Slot::HostColumn(column) => self.host.column(column).map(Value::Text),
-            Slot::Record(source) => self.texts.get(source).map(Value::Text),
+            Slot::Record(source) => self.record_text(source),
             Slot::Label(label) => {
                 self.labels.get(usize::from(label)).and_then(LabelState::text).map(Value::Text)
             }

@@ -97,6 +97,11 @@ impl Metrics {
         add(&self.inner.source.unparsed_lines, lines, []);
     }
 
+    /// Values of lines that were redacted: a kind that riverhog knows, or the name of a pattern.
+    pub fn redacted_values(&self, kind: &str, values: u64) {
+        add(&self.inner.source.redacted_values, values, [("kind", kind)]);
+    }
+
     /// Lines a sink is through with: `done` (delivered), `known` (the store held them already),
     /// `retry` (to be sent again), `refused` (dead letters), `given_up` (to be read again) or
     /// `skipped` (below the sink's own watermark).

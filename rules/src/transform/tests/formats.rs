@@ -17,11 +17,11 @@ fn format_rule(format: Format, time: Option<(&str, &[&str])>) -> ParseRule {
     ParseRule { name: "format".to_owned(), when: None, field: None, parser, time }
 }
 
-fn kv() -> Format {
+pub(super) fn kv() -> Format {
     Format::KeyValue(KeyValue::compile(&KeyValueOptions::default()).unwrap())
 }
 
-fn json() -> Format {
+pub(super) fn json() -> Format {
     Format::Json(JsonFormat::new(&JsonOptions::default()))
 }
 

@@ -1,0 +1,132 @@
+//! The redact stop: secret values leave the line, and what was captured from it moves along.
+//!
+//! Invariant: behind this stop no view holds the line as it was. A line without a secret costs the
+//! prefilter's walk and nothing else. Next stop: `line`, whose labels may read what was captured.
+use riverhog_parsers::fields::Fields;
+use riverhog_parsers::grok::{Capture, FieldType, Outcome};
+
+use super::bind::{Bound, BoundField, BoundRule};
+use super::format;
+use super::view::{Parsed, Taken, View};
+use crate::counters::Counters;
+use crate::plan::{LineParser, Plan};
+use crate::redact::{Redact, Redacted};
+
+/// Reused from line to line.
+#[derive(Debug, Default)]
+pub(super) struct RedactScratch {
+    message: Redacted,
+    /// Of the text that was parsed, where that is not the line.
+    source: Redacted,
+    captures: Vec<Capture>,
+    /// What a built-in format finds in the redacted text.
+    fields: Fields,
+}
+
+impl RedactScratch {
+    /// Redacts a line that was parsed, and the text that it was parsed from.
+    pub(super) fn apply<'a>(
+        &'a mut self,
+        redact: &Redact,
+        (plan, bound): (&Plan, &'a Bound),
+        view: &mut View<'a>,
+        counters: &mut Counters,
+    ) {
+        let RedactScratch { message, source, captures, fields } = self;
+        let parsed = &mut view.parsed;
+        let old = view.message;
+        let of_line = parsed.rule.is_none() || std::ptr::eq(parsed.source, old);
+        let in_message = redact.redact(old, message);
+        let in_source = !of_line && redact.redact(parsed.source, source);
+        if !in_message && !in_source {
+            return;
+        }
+        let (message, source): (&'a Redacted, &'a Redacted) = (message, source);
+        if in_message {
+            count(message, counters);
+            view.message = message.text();
+        }
+        if in_source {
+            count(source, counters);
+        }
+        if parsed.content.is_some_and(|content| std::ptr::eq(content, old)) {
+            parsed.content = Some(view.message);
+        }
+        let redacted = if of_line { message } else { source };
+        let (Some(rule), true) = (parsed.rule, in_source || (of_line && in_message)) else {
+            return;
+        };
+        if parsed.fields.is_some() {
+            read_again(plan, bound, redacted.text(), fields, view);
+            return;
+        }
+        captures.clear();
+        let moved = parsed.captures.iter();
+        captures.extend(moved.map(|capture| move_along(capture, redacted, &rule.fields)));
+        let captures: &'a [Capture] = captures;
+        parsed.captures = captures;
+        parsed.source = redacted.text();
+        let text = |index: usize| captures.get(index).map(|capture| capture.text(redacted.text()));
+        if parsed.taken.component != Taken::NONE {
+            // Nothing may be left of it.
+            parsed.component = text(parsed.taken.component).filter(|text| !text.is_empty());
+        }
+        if parsed.taken.content != Taken::NONE {
+            parsed.content = text(parsed.taken.content);
+        }
+    }
+}
+
+/// Reads a redacted text by the built-in format that took it before: its fields may be put together
+/// from several places, and do not move along. The time stays. Where the format no longer takes
+/// the text, the line is without fields.
+fn read_again<'a>(
+    plan: &Plan,
+    bound: &'a Bound,
+    text: &'a str,
+    fields: &'a mut Fields,
+    view: &mut View<'a>,
+) {
+    let before = view.parsed;
+    view.parsed = Parsed { time_ns: None, tags: before.tags, ..Parsed::NOTHING };
+    let is_rule = |rule: &&BoundRule| before.rule.is_some_and(|known| std::ptr::eq(known, *rule));
+    let rules = plan.parse.iter().zip(&bound.rules);
+    let found = rules.filter(|(_, bound)| is_rule(bound)).find_map(|(rule, bound)| {
+        match (&rule.parser, &bound.format) {
+            (LineParser::Format(parser), Some(format)) => Some((rule, bound, parser, format)),
+            _ => None,
+        }
+    });
+    if let Some((rule, bound, parser, format)) = found
+        && parser.run(text, fields) == Outcome::Matched
+    {
+        view.parsed.rule = Some(bound);
+        view.parsed.source = text;
+        view.parsed.fields = Some(fields);
+        format::read(rule, format, view);
+    } else {
+        view.parsed.content = Some(view.message);
+        (view.parsed.level, view.parsed.rank) = (before.level, before.rank);
+    }
+    view.parsed.time_ns = before.time_ns;
+    view.parsed.tags = before.tags;
+}
+
+/// A capture's place in the redacted text.
+fn move_along(capture: &Capture, redacted: &Redacted, fields: &[BoundField]) -> Capture {
+    if capture.is_absent() {
+        return *capture;
+    }
+    let (start, end, touched) = redacted.place(capture.start as usize, capture.end as usize);
+    if touched && fields[usize::from(capture.field)].kind != FieldType::Text {
+        // A store takes no text in the place of a number.
+        return Capture { start: u32::MAX, end: u32::MAX, ..*capture };
+    }
+    Capture { start: start as u32, end: end as u32, ..*capture }
+}
+
+fn count(redacted: &Redacted, counters: &mut Counters) {
+    for kind in redacted.kinds() {
+        counters.count_redacted(kind, 1);
+    }
+}

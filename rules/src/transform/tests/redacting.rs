@@ -1,0 +1,197 @@
+//! No part of a document, no destination and no label holds a secret value of its line or record.
+use proptest::prelude::*;
+
+use riverhog_parsers::formats::{Format, FormatParser};
+
+use super::*;
+use crate::redact::{Action, Redact, RedactRules};
+
+const PATTERN: &str = "%{TIMESTAMP_ISO8601:log_time} %{LOGLEVEL:level} %{NOTSPACE:component}: \
+    %{GREEDYDATA:content}";
+
+/// One action for all there is.
+fn all(action: Action) -> Arc<Redact> {
+    let rules = RedactRules {
+        secrets: action,
+        email: action,
+        ip: action,
+        home: action,
+        salt: "a salt of sixteen".to_owned(),
+        patterns: Vec::new(),
+    };
+    Arc::new(Redact::new(rules))
+}
+
+#[test]
+fn a_value_leaves_content_component_fields_and_message() {
+    let members = "content component fields message";
+    let line = "2026-03-12 10:23:45,123 INFO hub.token=4f9d2c7b1a3e5f60: \"x\" password=hunter2 ok";
+    check_redacted(
+        PATTERN,
+        line,
+        members,
+        r#"content="\"x\" password=[redacted:password] ok" component="hub.token=[redacted:token]" fields=null message="2026-03-12 10:23:45,123 INFO hub.token=[redacted:token]: \"x\" password=[redacted:password] ok""#,
+    );
+    // A field that is the value itself, without the name in front of it; parts of one; numbers.
+    check_redacted(
+        "user=%{WORD:user} password=%{NOTSPACE:secret} %{GREEDYDATA:content}",
+        "user=alice password=hun-ter2 rest",
+        members,
+        r#"content="rest" component=null fields={"user":"alice","secret":"[redacted:password]"} message="user=alice password=[redacted:password] rest""#,
+    );
+    check_redacted(
+        "password=%{WORD:first}-%{WORD:last} n=%{INT:n:int}",
+        "password=hun-ter2 n=7",
+        "fields content",
+        r#"fields={"first":"[redacted:password]","last":"[redacted:password]","n":7} content="password=[redacted:password] n=7""#,
+    );
+    check_redacted(
+        "password=%{INT:n:int} x=%{NUMBER:x:float}",
+        "password=123456 x=1.5",
+        "fields",
+        r#"fields={"n":null,"x":1.5}"#,
+    );
+    // What no parser accepts is redacted as well, over several lines too.
+    check_redacted(
+        PATTERN,
+        "key:\n-----BEGIN PRIVATE KEY-----\nMIIEvQIBADANBgkqhkiG9w0BAQEFAASC\n-----END PRIVATE KEY-----\nend",
+        "content message tags",
+        r#"content="key:\n[redacted:private_key]\nend" message=null tags=["_unparsed"]"#,
+    );
+}
+
+#[track_caller]
+fn check_redacted(pattern: &str, line: &str, members: &str, expect: &str) {
+    let change = |plan: &mut Plan, _: &mut Record<'_>| {
+        plan.parse = vec![rule("test", pattern)];
+        plan.targets = vec![target(TargetKind::Path, &[""])];
+        plan.routes = vec![route("", 1)];
+    };
+    check_with(change, line, members, expect);
+}
+
+#[test]
+fn labels_hosts_and_destinations_hold_what_is_left() {
+    let change = |plan: &mut Plan, record: &mut Record<'_>| {
+        plan.parse = vec![rule("test", "run %{NOTSPACE:run} password=%{NOTSPACE:pw}")];
+        plan.redact = Some(all(Action::Mask));
+        plan.labels[0].from = selectors(Stage::Labels, &["fields.pw"]);
+        plan.targets = vec![target(TargetKind::Path, &["{task}/{role}/{host}/{key}/"])];
+        plan.routes = vec![route("key =~ \"redacted\" and not (message =~ \"hunter2\")", 1)];
+        record.key = Some(b"https://a:hunter2@b");
+        record.headers =
+            &[("role", b"hf_AbCdEfGhIjKlMnOpQrStUvWxYzAbCdEfGh"), ("host", b"10.0.0.7")];
+    };
+    check_with(
+        change,
+        "run r1 password=hunter2",
+        "labels/task labels/role host",
+        "[redacted:password]/[redacted:hf_token]/[redacted:ip]/\
+         https:__a:[redacted:url_password]@b/ labels/task=\"[redacted:password]\" \
+         labels/role=\"[redacted:hf_token]\" host={\"name\":\"[redacted:ip]\"}",
+    );
+}
+
+#[test]
+fn a_host_of_the_table_keeps_its_name() {
+    let change = |plan: &mut Plan, record: &mut Record<'_>| {
+        let table = HostTable::from_csv("host,node\n10.0.0.7,n7\n").unwrap();
+        plan.hosts.table = Some(Arc::new(table));
+        plan.redact = Some(all(Action::Mask));
+        record.headers = &[("host", b"10.0.0.7")];
+    };
+    check_with(change, LINE, "host/name host/node", {
+        "ms-swift-train-logs-2026.03.12 train-logs|unassigned/2026-03-12/worker/ \
+         host/name=\"10.0.0.7\" host/node=\"n7\""
+    });
+}
+
+#[test]
+fn what_is_parsed_from_an_envelope_is_redacted() {
+    let envelope = Envelope {
+        fields: vec![("log.message".to_owned(), "token=4f9d2c7b1a3e5f60 user=alice".to_owned())],
+        message: String::new(),
+        host: None,
+        time_ns: None,
+        kind: "filebeat",
+    };
+    let (mut plan, mut record) = (plan(), record());
+    let field = selectors(Stage::Parse, &["envelope.log.message"]).pop();
+    plan.parse =
+        vec![ParseRule { field, ..rule("test", "token=%{NOTSPACE:t} user=%{WORD:component}") }];
+    plan.targets = vec![target(TargetKind::Path, &[""])];
+    plan.routes = vec![route("", 1)];
+    record.envelope = Some(&envelope);
+    let (out, counters) = run(plan, &[(record, b"a plain line")]);
+    let members = ["fields", "component", "content"];
+    let expect = r#"fields={"t":"[redacted:token]"} component="alice" content="a plain line""#;
+    assert_eq!(shown(&out, &out.events[0], &members), expect);
+    assert_eq!(counters.redacted.iter().sum::<u64>(), 1);
+}
+
+#[test]
+fn values_are_counted_by_kind_and_ids_stay() {
+    let line = b"password=hunter2 Authorization: Bearer abcDEF123456.ghi-789_JKL password: hunter3";
+    let (out, counters) = run(plan(), &[(record(), line)]);
+    let redact = Redact::default();
+    let counted: Vec<(&str, u64)> =
+        redact.kinds().zip(counters.redacted).filter(|(_, values)| *values > 0).collect();
+    assert_eq!(counted, [("authorization", 1), ("password", 2)]);
+    let (whole, _) = run(Plan { redact: None, ..plan() }, &[(record(), line)]);
+    assert_eq!(out.id(&out.events[0]), whole.id(&whole.events[0]));
+    assert!(String::from_utf8_lossy(&whole.bytes).contains("hunter2"));
+}
+
+#[test]
+fn fields_of_built_in_formats_are_those_of_the_redacted_line() {
+    let formats = [
+        (
+            formats::json(),
+            r#"{"a":"x","password":"hunter2","msg":"é \"token=4f9d2c7b1a3e5f60\" b"}"#,
+        ),
+        (formats::kv(), "a=x password=hunter2 msg=b token=4f9d2c7b1a3e5f60 level=warn"),
+        (Format::Logfmt, r#"a=x password=hunter2 msg="b token=4f9d2c7b1a3e5f60" level=warn"#),
+    ];
+    for (format, line) in formats {
+        for action in [Action::Mask, Action::Hash, Action::Remove] {
+            let parser = LineParser::Format(Box::new(FormatParser::new(format.clone(), [])));
+            let rule = ParseRule { parser, time: None, ..rule("format", "x") };
+            let plan = Plan { parse: vec![rule], redact: Some(all(action)), ..plan() };
+            let (out, _) = run(plan, &[(record(), line.as_bytes())]);
+            let text = String::from_utf8_lossy(&out.bytes);
+            assert!(!text.contains("hunter2") && !text.contains("4f9d2c7b1a3e5f60"), "{text}");
+            let document: Json = serde_json::from_slice(out.document(&out.events[0])).unwrap();
+            assert!(document["fields"]["a"] == "x" || action == Action::Remove, "{text}");
+        }
+    }
+}
+
+proptest! {
+    #[test]
+    fn no_document_holds_the_value(
+        before in "\\PC{0,20}",
+        value in "[a-zA-Z0-9!%+_]{6,20}",
+        after in "\\PC{0,20}",
+        pattern in prop::sample::select(&[
+            PATTERN,
+            "%{GREEDYDATA:content}",
+            "(?<a>.*)password=(?<b>.)(?<c>..)(?<content>.*)",
+            "%{DATA:component}=%{GREEDYDATA:rank}",
+        ][..]),
+        action in prop::sample::select(&[Action::Mask, Action::Hash, Action::Remove][..]),
+    ) {
+        // What begins like a placeholder is none of ours.
+        prop_assume!(!value.starts_with(['%', '-', '.']) && !before.contains(&value));
+        prop_assume!(!after.contains(&value) && value.bytes().any(|b| b != value.as_bytes()[0]));
+        let line = format!("{before} password={value} {after}");
+        let mut plan = plan();
+        plan.redact = Some(all(action));
+        plan.parse = vec![rule("test", pattern)];
+        plan.labels[0].from = selectors(Stage::Labels, &["fields.a", "fields.b"]);
+        let (out, _) = run(plan, &[(record(), line.as_bytes())]);
+        let text = std::str::from_utf8(&out.bytes).unwrap();
+        prop_assert!(!text.contains(&value), "{}", text);
+        let document = out.document(&out.events[0]);
+        prop_assert!(serde_json::from_slice::<Json>(document).is_ok());
+    }
+}
