@@ -154,4 +154,4 @@ impl Redact {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -11,7 +11,8 @@ fn check(rules: RedactRules, text: &str, expect: &str) {
     assert_eq!(Redact::new(rules).text(text), expect, "{text}");
 }
 
-fn all(action: Action) -> RedactRules {
+/// One action for all there is.
+pub(crate) fn all(action: Action) -> RedactRules {
     RedactRules {
         secrets: action,
         email: action,

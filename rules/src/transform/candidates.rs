@@ -34,10 +34,7 @@ impl Candidates {
             return None;
         }
         let dispatch = Dispatch::new(&groks);
-        let mut open = vec![true; plan.parse.len()];
-        for rule in &rules {
-            open[*rule] = false;
-        }
+        let open = vec![true; plan.parse.len()];
         Some(Candidates { scratch: dispatch.scratch(), dispatch, rules, open })
     }
 

@@ -3,10 +3,9 @@
 //! Invariant: a field is one part of the event or one of its `fields`, never both and never
 //! neither; values of one name are one member of the document. Next stop: `encode`.
 use riverhog_parsers::fields::{Field, FieldKind, FieldValue, Fields};
-use riverhog_parsers::level::Level;
 
 use super::bind::{BoundFormat, Role};
-use super::parse::{parse_time, take};
+use super::parse::{give, parse_time, take};
 use super::view::{Parsed, View};
 use crate::json::{write_float, write_int, write_string};
 use crate::plan::ParseRule;
@@ -31,19 +30,7 @@ pub(super) fn read(rule: &ParseRule, format: &BoundFormat, view: &mut View<'_>) 
                 take(&mut parsed.taken.rank, index, parsed.rank.is_some());
             }
             _ if field.kind != FieldKind::Text => {}
-            Role::Level if parsed.level.is_none() => {
-                parsed.level = Level::parse(text);
-                take(&mut parsed.taken.level, index, parsed.level.is_some());
-            }
-            Role::Component if parsed.component.is_none() && !text.is_empty() => {
-                parsed.component = Some(text);
-                parsed.taken.component = index;
-            }
-            Role::Content if parsed.content.is_none() => {
-                parsed.content = Some(text);
-                parsed.taken.content = index;
-            }
-            _ => {}
+            role => give(parsed, role, text, index),
         }
     }
     parsed.tags.time_failure = time_seen && parsed.time_ns.is_none();

@@ -10,7 +10,7 @@ use riverhog_parsers::level::Level;
 use super::bind::{Bound, BoundRule, Role, Slot};
 use super::candidates::Candidates;
 use super::format;
-use super::view::{Bind, View};
+use super::view::{Bind, Parsed, View};
 use crate::counters::Counters;
 use crate::plan::{LineParser, ParseRule, Plan, TimeRule};
 use crate::value::Value;
@@ -156,29 +156,37 @@ fn read<'a>(rule: &ParseRule, bound: &'a BoundRule, view: &mut View<'a>) {
                 parsed.time_ns = parse_time(rule.time.as_ref(), text, received_ns);
                 take(&mut parsed.taken.time, index, parsed.time_ns.is_some());
             }
-            Role::Level if parsed.level.is_none() => {
-                parsed.level = Level::parse(text);
-                take(&mut parsed.taken.level, index, parsed.level.is_some());
-            }
-            Role::Component if parsed.component.is_none() && !text.is_empty() => {
-                parsed.component = Some(text);
-                parsed.taken.component = index;
-            }
-            Role::Content if parsed.content.is_none() => {
-                parsed.content = Some(text);
-                parsed.taken.content = index;
-            }
             Role::Rank if parsed.rank.is_none() => {
                 parsed.rank = parse_rank(text, field.kind);
                 take(&mut parsed.taken.rank, index, parsed.rank.is_some());
             }
-            _ => {}
+            role => give(parsed, role, text, index),
         }
     }
     parsed.tags.time_failure = time_seen && parsed.time_ns.is_none();
     if parsed.content.is_none() {
         // A pattern with a content that took nothing has said where the content ends.
         parsed.content = Some(if bound.has_content { "" } else { message });
+    }
+}
+
+/// Gives the event level, component or content, unless it has that part already. `index` is that of
+/// the capture or field.
+pub(super) fn give<'a>(parsed: &mut Parsed<'a>, role: Role, text: &'a str, index: usize) {
+    match role {
+        Role::Level if parsed.level.is_none() => {
+            parsed.level = Level::parse(text);
+            take(&mut parsed.taken.level, index, parsed.level.is_some());
+        }
+        Role::Component if parsed.component.is_none() && !text.is_empty() => {
+            parsed.component = Some(text);
+            parsed.taken.component = index;
+        }
+        Role::Content if parsed.content.is_none() => {
+            parsed.content = Some(text);
+            parsed.taken.content = index;
+        }
+        _ => {}
     }
 }
 

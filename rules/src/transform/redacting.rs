@@ -88,7 +88,7 @@ fn read_again<'a>(
     view: &mut View<'a>,
 ) {
     let before = view.parsed;
-    view.parsed = Parsed { time_ns: None, tags: before.tags, ..Parsed::NOTHING };
+    view.parsed = Parsed::NOTHING;
     let is_rule = |rule: &&BoundRule| before.rule.is_some_and(|known| std::ptr::eq(known, *rule));
     let rules = plan.parse.iter().zip(&bound.rules);
     let found = rules.filter(|(_, bound)| is_rule(bound)).find_map(|(rule, bound)| {

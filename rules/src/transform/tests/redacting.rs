@@ -4,70 +4,52 @@ use proptest::prelude::*;
 use riverhog_parsers::formats::{Format, FormatParser};
 
 use super::*;
-use crate::redact::{Action, Redact, RedactRules};
+use crate::redact::{Action, Redact};
 
 const PATTERN: &str = "%{TIMESTAMP_ISO8601:log_time} %{LOGLEVEL:level} %{NOTSPACE:component}: \
     %{GREEDYDATA:content}";
 
 /// One action for all there is.
 fn all(action: Action) -> Arc<Redact> {
-    let rules = RedactRules {
-        secrets: action,
-        email: action,
-        ip: action,
-        home: action,
-        salt: "a salt of sixteen".to_owned(),
-        patterns: Vec::new(),
-    };
-    Arc::new(Redact::new(rules))
+    Arc::new(Redact::new(crate::redact::tests::all(action)))
 }
 
 #[test]
 fn a_value_leaves_content_component_fields_and_message() {
     let members = "content component fields message";
     let line = "2026-03-12 10:23:45,123 INFO hub.token=4f9d2c7b1a3e5f60: \"x\" password=hunter2 ok";
-    check_redacted(
+    check(
         PATTERN,
         line,
         members,
         r#"content="\"x\" password=[redacted:password] ok" component="hub.token=[redacted:token]" fields=null message="2026-03-12 10:23:45,123 INFO hub.token=[redacted:token]: \"x\" password=[redacted:password] ok""#,
     );
     // A field that is the value itself, without the name in front of it; parts of one; numbers.
-    check_redacted(
+    check(
         "user=%{WORD:user} password=%{NOTSPACE:secret} %{GREEDYDATA:content}",
         "user=alice password=hun-ter2 rest",
         members,
         r#"content="rest" component=null fields={"user":"alice","secret":"[redacted:password]"} message="user=alice password=[redacted:password] rest""#,
     );
-    check_redacted(
+    check(
         "password=%{WORD:first}-%{WORD:last} n=%{INT:n:int}",
         "password=hun-ter2 n=7",
         "fields content",
         r#"fields={"first":"[redacted:password]","last":"[redacted:password]","n":7} content="password=[redacted:password] n=7""#,
     );
-    check_redacted(
+    check(
         "password=%{INT:n:int} x=%{NUMBER:x:float}",
         "password=123456 x=1.5",
         "fields",
         r#"fields={"n":null,"x":1.5}"#,
     );
     // What no parser accepts is redacted as well, over several lines too.
-    check_redacted(
+    check(
         PATTERN,
         "key:\n-----BEGIN PRIVATE KEY-----\nMIIEvQIBADANBgkqhkiG9w0BAQEFAASC\n-----END PRIVATE KEY-----\nend",
         "content message tags",
         r#"content="key:\n[redacted:private_key]\nend" message=null tags=["_unparsed"]"#,
     );
-}
-
-#[track_caller]
-fn check_redacted(pattern: &str, line: &str, members: &str, expect: &str) {
-    let change = |plan: &mut Plan, _: &mut Record<'_>| {
-        plan.parse = vec![rule("test", pattern)];
-        plan.targets = vec![target(TargetKind::Path, &[""])];
-        plan.routes = vec![route("", 1)];
-    };
-    check_with(change, line, members, expect);
 }
 
 #[test]
