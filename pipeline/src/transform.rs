@@ -323,22 +323,12 @@ mod tests {
     use riverhog_rules::selector::Selector;
 
     use super::*;
-    use crate::memory::MemoryPermit;
     use crate::source::Partition;
 
     fn batch(values: &[Option<&[u8]>]) -> RecordBatch {
-        let mut batch = RecordBatch {
-            partition: Partition { topic: Arc::from("train"), number: 3 },
-            epoch: 1,
-            bytes: Vec::new(),
-            records: Vec::new(),
-            headers: Vec::new(),
-            stamp: StampKind::CreateTime,
-            received_ms: 0,
-            next_offset: values.len() as i64,
-            end_offset: -1,
-            permit: MemoryPermit::none(),
-        };
+        let partition = Partition { topic: Arc::from("train"), number: 3 };
+        let mut batch = RecordBatch::empty(partition);
+        batch.next_offset = values.len() as i64;
         for (offset, value) in values.iter().enumerate() {
             let start = batch.bytes.len() as u32;
             batch.bytes.extend_from_slice(value.unwrap_or_default());

@@ -8,7 +8,6 @@ use tokio::task::JoinHandle;
 
 use super::*;
 use crate::generation::InFlight;
-use crate::memory::MemoryPermit;
 use crate::sink::{Delivery, SinkHandle};
 use crate::source::{Epochs, RecordBatch, RecordEntry, StampKind};
 use crate::transform::PlanTransform;
@@ -98,16 +97,13 @@ impl Bed {
         let value = Some((0, 4));
         let record = RecordEntry { offset: 0, time_ms: 0, key: None, value, headers: (0, 0) };
         self.tell(SourceEvent::Records(RecordBatch {
-            partition: partition(),
             epoch,
             bytes: b"line".to_vec(),
             records: vec![record],
-            headers: Vec::new(),
             stamp: StampKind::None,
             received_ms: 1_773_282_225_000,
             next_offset: 5,
-            end_offset: -1,
-            permit: MemoryPermit::none(),
+            ..RecordBatch::empty(partition())
         }))
         .await;
         loop {

@@ -105,6 +105,23 @@ pub struct RecordBatch {
 }
 
 impl RecordBatch {
+    /// A batch without records, for tests to complete.
+    #[cfg(test)]
+    pub(crate) fn empty(partition: Partition) -> RecordBatch {
+        RecordBatch {
+            partition,
+            epoch: 1,
+            bytes: Vec::new(),
+            records: Vec::new(),
+            headers: Vec::new(),
+            stamp: StampKind::CreateTime,
+            received_ms: 0,
+            next_offset: 0,
+            end_offset: -1,
+            permit: MemoryPermit::none(),
+        }
+    }
+
     /// The bytes of a range.
     pub fn slice(&self, range: (u32, u32)) -> &[u8] {
         &self.bytes[range.0 as usize..range.1 as usize]

@@ -138,9 +138,8 @@ mod tests {
     use super::*;
     use crate::delivery_rules::DeliveryRules;
     use crate::generation::Generation;
-    use crate::memory::MemoryPermit;
     use crate::sink::Batch;
-    use crate::source::{Assigned, HeaderEntry, Partition, RecordBatch, RecordEntry, StampKind};
+    use crate::source::{Assigned, HeaderEntry, Partition, RecordBatch, RecordEntry};
 
     /// One record with this value, a key and a header.
     fn records(value: &[u8]) -> RecordBatch {
@@ -153,17 +152,14 @@ mod tests {
             value: Some((15, bytes.len() as u32)),
             headers: (0, 1),
         };
+        let partition = Partition { topic: Arc::from("train"), number: 3 };
         RecordBatch {
-            partition: Partition { topic: Arc::from("train"), number: 3 },
-            epoch: 1,
             bytes,
             records: vec![record],
             headers: vec![HeaderEntry { name: (6, 10), value: (10, 15) }],
-            stamp: StampKind::CreateTime,
-            received_ms: 0,
             next_offset: 42,
             end_offset: 42,
-            permit: MemoryPermit::none(),
+            ..RecordBatch::empty(partition)
         }
     }
 

@@ -191,8 +191,7 @@ mod tests {
     use super::*;
     use crate::delivery_rules::DeliveryRules;
     use crate::generation::Generation;
-    use crate::memory::MemoryPermit;
-    use crate::source::{Assigned, Partition, RecordBatch, StampKind};
+    use crate::source::{Assigned, Partition, RecordBatch};
 
     /// A batch whose bytes are ready for a sink; where an event goes nowhere its document has no
     /// action line.
@@ -209,24 +208,12 @@ mod tests {
         let settled = Arc::new(Notify::new());
         let (lineage, rules) = (Arc::from("c0ffee00"), DeliveryRules::all());
         let generation = Generation::new(&assigned, lineage, vec![0], settled, rules);
-        let records = RecordBatch {
-            partition,
-            epoch: 1,
-            bytes: Vec::new(),
-            records: Vec::new(),
-            headers: Vec::new(),
-            stamp: StampKind::CreateTime,
-            received_ms: 0,
-            next_offset: 0,
-            end_offset: -1,
-            permit: MemoryPermit::none(),
-        };
         Arc::new(Batch {
             sequence: 0,
             first_event: 0,
             generation: Arc::new(generation),
             events: events(ready_for, messages).into(),
-            records: Arc::new(records),
+            records: Arc::new(RecordBatch::empty(partition)),
             place: None,
         })
     }
