@@ -4,6 +4,7 @@
 mod archives;
 mod dead_letters;
 mod sources;
+mod steps;
 
 use crate::diagnostic::Diagnostic;
 use crate::reader::Context;
@@ -14,6 +15,7 @@ use riverhog_rules::{Names, Plan, Stage};
 /// Reports every disagreement.
 pub(crate) fn check(context: &Context<'_>, drafts: &Drafts, plan: &Plan, names: &Names) {
     sources::check(context, drafts);
+    steps::check(context, drafts, plan);
     check_routes(context, drafts, plan);
     check_tests(context, drafts, names);
     archives::check(context, drafts);

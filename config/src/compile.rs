@@ -4,45 +4,47 @@
 
 mod parse;
 mod redact;
+mod tables;
+mod transform;
 
 use crate::document::Text;
-use crate::host_table;
 use crate::reader::Context;
 use crate::sections::{Drafts, SinkDraft};
-use crate::settings::{Secret, SinkKind};
+use crate::settings::SinkKind;
 use crate::suggest;
 use riverhog_rules::{
-    Condition, HostRule, HostTable, LabelRule, Names, Plan, Route, Selector, Stage, Target,
-    TargetKind, Template, UnparsedPolicy, Zone,
+    Condition, HostRule, LabelRule, Names, Plan, Route, Selector, Stage, Target, TargetKind,
+    Template, UnparsedPolicy, Zone,
 };
 use std::ops::Range;
-use std::sync::Arc;
+pub(crate) use tables::TableFiles;
 
 /// What compiling gives.
 pub(crate) struct Compiled {
     pub(crate) plan: Plan,
     pub(crate) names: Names,
-    /// Hash of the host table's text.
-    pub(crate) hosts_hash: u64,
+    pub(crate) tables: TableFiles,
 }
 
 /// Compiles everything; what does not compile is reported and left out.
 pub(crate) fn compile(context: &Context<'_>, drafts: &Drafts) -> Compiled {
-    let (table, hosts_hash) = read_hosts(context, drafts);
+    let tables = TableFiles::read(context, drafts);
     let mut names = Names::new().labels(drafts.labels.iter().map(|label| label.name.as_str()));
-    if let Some(table) = &table {
+    let hosts = &tables.tables.hosts;
+    if let Some(table) = hosts {
         names = names.columns(table.columns().iter().cloned());
     }
-    let compiler =
-        Compiler { context, names, hosts_unread: drafts.hosts.table.is_some() && table.is_none() };
+    let hosts_unread = drafts.hosts.table.is_some() && hosts.is_none();
+    let compiler = Compiler { context, names, hosts_unread };
     let zone = compiler.zone(drafts);
     let plan = Plan {
         parse: parse::compile(&compiler, drafts),
         labels: compiler.labels(drafts),
         hosts: HostRule {
             from: compiler.selectors(&drafts.hosts.from, "hosts.from", Stage::Hosts),
-            table,
         },
+        steps: transform::compile(&compiler, drafts, &tables),
+        tables: tables.tables.clone(),
         routes: compiler.routes(drafts),
         targets: drafts.sinks.iter().map(|draft| compiler.target(draft)).collect(),
         zone,
@@ -56,20 +58,7 @@ pub(crate) fn compile(context: &Context<'_>, drafts: &Drafts) -> Compiled {
         },
         redact: redact::compile(&compiler, &drafts.redact),
     };
-    Compiled { plan, names: compiler.names, hosts_hash }
-}
-
-fn read_hosts(context: &Context<'_>, drafts: &Drafts) -> (Option<Arc<HostTable>>, u64) {
-    let Some((path, text)) = &drafts.hosts.table else { return (None, 0) };
-    let file = if text.is_secret() { text.shown().into() } else { path.to_string_lossy() };
-    let name = Secret::with_shown(file.into_owned(), text.shown());
-    match host_table::read(path, &name) {
-        Ok((table, hash)) => (Some(Arc::new(table)), hash),
-        Err(problem) => {
-            context.report(problem.at(&text.place));
-            (None, 0)
-        }
-    }
+    Compiled { plan, names: compiler.names, tables }
 }
 
 const ESCAPE: &str = "escape what is meant literally with `\\`";
@@ -145,8 +134,8 @@ impl Compiler<'_> {
         texts.iter().filter_map(|text| self.selector(name, text, stage)).collect()
     }
 
-    fn template(&self, name: &str, text: &Text) -> Option<Template> {
-        match Template::compile(&text.value, &self.names.at(Stage::Route)) {
+    fn template(&self, name: &str, text: &Text, stage: Stage) -> Option<Template> {
+        match Template::compile(&text.value, &self.names.at(stage)) {
             Ok(template) => Some(template),
             Err(error) => {
                 let (span, message, help) = (error.span, error.message, error.help);
@@ -220,7 +209,7 @@ impl Compiler<'_> {
             }
         };
         let compile = |(key, text): (&&str, &Text)| {
-            let template = self.template(&format!("sinks.{name}.{key}"), text);
+            let template = self.template(&format!("sinks.{name}.{key}"), text, Stage::Route);
             if let (Some(template), TargetKind::Index) = (&template, kind) {
                 self.check_index(&format!("sinks.{name}.{key}"), text, template);
             }

@@ -8,6 +8,7 @@ mod redact;
 mod rules;
 mod sinks;
 mod sources;
+mod transform;
 
 pub(crate) use general::{HTTP, ROOT};
 pub(crate) use redact::REDACT;
@@ -17,6 +18,7 @@ pub(crate) use sinks::{
     SINK_S3,
 };
 pub(crate) use sources::{SOURCE_FILE, SOURCE_KAFKA, SOURCE_STDIN};
+pub(crate) use transform::TRANSFORM;
 
 /// What a setting's value is.
 #[derive(Debug)]
@@ -203,7 +205,7 @@ pub(crate) static DEAD_LETTERS: [Variant; 2] = [
 ];
 
 /// The sections of a file, in the order of a line's trip.
-pub(crate) static PARTS: [Part; 11] = [
+pub(crate) static PARTS: [Part; 12] = [
     Part {
         key: "sources",
         shape: Shape::NamedOf(&SOURCES),
@@ -214,6 +216,12 @@ pub(crate) static PARTS: [Part; 11] = [
         shape: Shape::List(&PARSE),
         doc: "How a line becomes fields. Parsers are tried in the order of the file; the first \
               that accepts the line wins.",
+    },
+    Part {
+        key: "transform",
+        shape: Shape::List(&TRANSFORM),
+        doc: "How an event is changed, or dropped, once it is parsed. Steps run in the order of \
+              the file.",
     },
     Part {
         key: "time",

@@ -1,6 +1,6 @@
 //! The fingerprint of a configuration: 16 hexadecimal digits that change whenever an event could
 //! come out differently. Invariant: depends on the resolved values of all settings that bear on an
-//! event (`declare` says which do not), the order of sections, the host table's text and the
+//! event (`declare` says which do not), the order of sections, the tables' texts and the
 //! program's version; never on spelling, comments, the order of keys in a section, or secrets. Next
 //! stop: none, it travels in commits and footers.
 
@@ -11,7 +11,7 @@ pub(crate) fn hash(bytes: &[u8]) -> u64 {
     XxHash3_64::oneshot(bytes)
 }
 
-/// The hash of everything but the host table.
+/// The hash of everything but the tables.
 pub(crate) fn of_settings(mut resolved: Vec<(String, String)>, version: &str) -> u64 {
     resolved.sort();
     let mut bytes = Vec::new();
@@ -29,11 +29,10 @@ fn push(bytes: &mut Vec<u8>, text: &str) {
     bytes.extend_from_slice(text.as_bytes());
 }
 
-/// Settings and host table together, as it is shown.
-pub(crate) fn combine(settings: u64, hosts: u64) -> String {
-    let mut bytes = [0; 16];
-    bytes[..8].copy_from_slice(&settings.to_le_bytes());
-    bytes[8..].copy_from_slice(&hosts.to_le_bytes());
+/// Settings and tables together, as it is shown.
+pub(crate) fn combine(settings: u64, tables: &[u64]) -> String {
+    let parts = std::iter::once(&settings).chain(tables);
+    let bytes: Vec<u8> = parts.flat_map(|hash| hash.to_le_bytes()).collect();
     format!("{:016x}", hash(&bytes))
 }
 
@@ -53,7 +52,8 @@ mod tests {
         assert_ne!(base, of(&[("a", "1"), ("b", "3")], "0.1.0"));
         assert_ne!(base, of(&[("a", "1"), ("b", "2")], "0.1.1"));
         assert_ne!(of(&[("a", "1b")], ""), of(&[("a1", "b")], ""));
-        assert_ne!(combine(base, 1), combine(base, 2));
-        assert_eq!(combine(0, 0).len(), 16);
+        assert_ne!(combine(base, &[1]), combine(base, &[2]));
+        assert_ne!(combine(base, &[1, 2]), combine(base, &[2, 1]));
+        assert_eq!(combine(0, &[]).len(), 16);
     }
 }

@@ -16,7 +16,6 @@ mod env;
 mod fingerprint;
 mod generate;
 mod guarantee;
-mod host_table;
 mod pieces;
 mod quantity;
 mod reader;
@@ -24,6 +23,7 @@ mod render;
 mod sections;
 mod settings;
 mod suggest;
+mod table_file;
 
 pub use diagnostic::{Counts, Diagnostic, Place, Report, Severity, SourceFile};
 pub use env::{Env, ProcessEnv};
@@ -38,7 +38,8 @@ pub use settings::{
     Start, Topics,
 };
 
-use riverhog_rules::{HostTable, Plan};
+use riverhog_rules::Plan;
+use riverhog_rules::plan::Tables;
 use sections::Drafts;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -68,32 +69,60 @@ pub struct Config {
     pub warnings: Vec<Diagnostic>,
     /// What was declared.
     pub counts: Counts,
-    /// The host table's file, to be watched.
-    pub hosts_file: Option<PathBuf>,
+    /// The files of tables, to be watched: that of hosts first, if there is one, then those that
+    /// steps look things up in, in the order of the plan.
+    pub table_files: Vec<PathBuf>,
     settings_hash: u64,
 }
 
 impl Config {
-    /// Reads the host table again. Gives the new table and the fingerprint it makes.
+    /// Reads the tables again. Gives the new tables and the fingerprint they make; `None` where
+    /// there are none.
     ///
     /// # Errors
-    /// When the file cannot be read, or has other columns than before: conditions and templates
-    /// were checked against those, so the whole configuration must be loaded again.
-    pub fn reload_hosts(&self) -> Result<Option<(Arc<HostTable>, String)>, Report> {
-        let (Some(path), Some(old)) = (&self.hosts_file, &self.plan.hosts.table) else {
-            return Ok(None);
-        };
-        let shown = path.to_string_lossy();
-        let name = Secret::with_shown(shown.clone().into_owned(), &shown);
-        let failed = |problem| Report::new(vec![problem], self.counts);
-        let (table, hash) = host_table::read(path, &name).map_err(|it| failed(it.alone()))?;
-        if table.columns() != old.columns() {
-            let message = format!("the host table `{name}` has other columns than before");
-            let help = "load the whole configuration again";
-            return Err(failed(Diagnostic::unreadable(message, help)));
+    /// When a file cannot be read, or has other columns than before: conditions, templates and
+    /// steps were checked against those, so the whole configuration must be loaded again.
+    pub fn reload_tables(&self) -> Result<Option<(Tables, String)>, Report> {
+        let old = &self.plan.tables;
+        let mut paths = self.table_files.iter();
+        let (mut tables, mut hashes) = (Tables::default(), Vec::new());
+        if let Some(old) = &old.hosts {
+            let path = paths.next().expect("a table of hosts has a file");
+            let read = table_file::read_hosts(path, &shown(path));
+            let (table, hash) = read.map_err(|it| self.failed(it.alone()))?;
+            self.check_columns(path, table.columns() == old.columns())?;
+            tables.hosts = Some(Arc::new(table));
+            hashes.push(hash);
         }
-        Ok(Some((Arc::new(table), fingerprint::combine(self.settings_hash, hash))))
+        for (path, old) in paths.zip(&old.lookups) {
+            let read = table_file::read_lookup(path, &shown(path));
+            let (table, hash) = read.map_err(|it| self.failed(it.alone()))?;
+            self.check_columns(path, table.columns() == old.columns())?;
+            tables.lookups.push(Arc::new(table));
+            hashes.push(hash);
+        }
+        let fingerprint = fingerprint::combine(self.settings_hash, &hashes);
+        Ok((!hashes.is_empty()).then_some((tables, fingerprint)))
     }
+
+    fn check_columns(&self, path: &Path, are_same: bool) -> Result<(), Report> {
+        if are_same {
+            return Ok(());
+        }
+        let message = format!("the table `{}` has other columns than before", path.display());
+        let help = "load the whole configuration again";
+        Err(self.failed(Diagnostic::unreadable(message, help)))
+    }
+
+    fn failed(&self, problem: Diagnostic) -> Report {
+        Report::new(vec![problem], self.counts)
+    }
+}
+
+/// What messages about a table call it.
+fn shown(path: &Path) -> Secret<String> {
+    let shown = path.to_string_lossy();
+    Secret::with_shown(shown.clone().into_owned(), &shown)
 }
 
 /// Loads a file, or a folder of `*.toml` files in the order of their names.
@@ -153,11 +182,11 @@ fn assemble(
         memory_bytes: drafts.general.memory_bytes,
         stop_deadline_ms: drafts.general.stop_deadline_ms,
         http: drafts.http,
-        fingerprint: fingerprint::combine(settings_hash, compiled.hosts_hash),
+        fingerprint: fingerprint::combine(settings_hash, &compiled.tables.hashes),
         tests: drafts.tests.into_iter().map(|it| it.test).collect(),
         warnings,
         counts,
-        hosts_file: drafts.hosts.table.map(|it| it.0),
+        table_files: compiled.tables.paths,
         settings_hash,
     }
 }

@@ -12,6 +12,7 @@ mod rules;
 mod sinks;
 mod sources;
 mod tests;
+mod transform;
 
 pub(crate) use dead_letter::DeadLetterDraft;
 pub(crate) use formats::ShapeDraft;
@@ -20,6 +21,7 @@ pub(crate) use rules::{HostsDraft, LabelDraft, ParseDraft, RouteDraft, TimeDraft
 pub(crate) use sinks::SinkDraft;
 pub(crate) use sources::SourceDraft;
 pub(crate) use tests::TestDraft;
+pub(crate) use transform::{LookupDraft, Pair, ReparseDraft, ShapeOfStep, StepDraft};
 
 use crate::declare::{self, Variant};
 use crate::diagnostic::{Counts, Place};
@@ -38,6 +40,7 @@ pub(crate) struct Drafts {
     pub(crate) hosts: HostsDraft,
     pub(crate) labels: Vec<LabelDraft>,
     pub(crate) parse: Vec<ParseDraft>,
+    pub(crate) steps: Vec<StepDraft>,
     pub(crate) redact: RedactDraft,
     pub(crate) routes: Vec<RouteDraft>,
     /// There is a `route`, but not as an array.
@@ -82,6 +85,7 @@ pub(crate) fn read(context: &Context<'_>, root: &Table, top: &Place) -> Drafts {
         hosts: rules::read_hosts(&top_level),
         labels: rules::read_labels(&top_level),
         parse: rules::read_parse(&top_level),
+        steps: transform::read(&top_level),
         redact: redact::read(&top_level),
         routes: rules::read_routes(&top_level),
         routes_unread: root

@@ -80,7 +80,7 @@ fn the_example_of_the_documentation_loads_as_it_stands() {
     assert_eq!((plan.parse.len(), plan.labels.len(), plan.routes.len()), (1, 3, 2));
     assert_eq!((plan.routes[0].sinks, plan.routes[1].sinks), (0b11, 0b10));
     assert_eq!(plan.targets[1].destinations.len(), 2);
-    assert_eq!(plan.hosts.table.as_ref().map(|table| table.len()), Some(2));
+    assert_eq!(plan.tables.hosts.as_ref().map(|table| table.len()), Some(2));
     assert_eq!(config.tests[0].sinks.as_deref(), Some(&["archive".to_owned()][..]));
     assert_eq!(config.tests[0].expect[0].name, "level");
 }
@@ -292,16 +292,16 @@ fn the_host_table_counts_and_can_be_read_again() {
     fs::write(&table, "host,rack\na,1\n").unwrap();
     let config = load(&path, &With("", "", "1")).unwrap();
     fs::write(&table, "host,rack\na,1\nb,2\n").unwrap();
-    let (hosts, fingerprint) = config.reload_hosts().unwrap().expect("there is a table");
-    assert_eq!(hosts.len(), 2);
+    let (hosts, fingerprint) = config.reload_tables().unwrap().expect("there is a table");
+    assert_eq!(hosts.hosts.expect("of hosts").len(), 2);
     assert_ne!(fingerprint, config.fingerprint);
     assert_eq!(fingerprint, load(&path, &With("", "", "1")).unwrap().fingerprint);
     fs::write(&table, "host,row\na,1\n").unwrap();
-    assert!(config.reload_hosts().unwrap_err().to_string().contains("other columns"));
+    assert!(config.reload_tables().unwrap_err().to_string().contains("other columns"));
     fs::write(&table, "host,rack\na,1\na,2\n").unwrap();
-    let report = config.reload_hosts().unwrap_err();
+    let report = config.reload_tables().unwrap_err();
     assert_eq!(report.diagnostics[0].place.as_ref().map(riverhog_config::Place::line), Some(3));
-    assert!(text(BASE).reload_hosts().unwrap().is_none());
+    assert!(text(BASE).reload_tables().unwrap().is_none());
 }
 
 #[test]

@@ -13,8 +13,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use riverhog_parsers::envelope::EnvelopeKind;
 use riverhog_parsers::grok::Reason;
 use riverhog_rules::counters::Counters;
-use riverhog_rules::hosts::HostTable;
-use riverhog_rules::plan::Plan;
+use riverhog_rules::plan::{Plan, Tables};
+use riverhog_rules::step::RateState;
 use riverhog_rules::transform::{Line, ReceivedSource, Record, Transformer};
 
 use crate::buffers::{EventBuffers, Events};
@@ -76,8 +76,8 @@ pub struct PlanTransform {
     envelope: EnvelopeKind,
     line_bytes_max: usize,
     metrics: Metrics,
-    hosts: Mutex<Hosts>,
-    /// Idle workers' scratch space, with the version of the table each has; as many as ever worked
+    tables: Mutex<Versions>,
+    /// Idle workers' scratch space, with the version of the tables each has; as many as ever worked
     /// at once.
     idle: Mutex<Vec<(u64, Transformer)>>,
     buffers: EventBuffers,
@@ -85,13 +85,13 @@ pub struct PlanTransform {
     growth_eighths: AtomicUsize,
 }
 
-/// The host table.
-struct Hosts {
+/// The tables.
+struct Versions {
     /// Counts the swaps.
     version: u64,
-    current: Option<Arc<HostTable>>,
+    current: Tables,
     /// Taken over by the next swap.
-    offered: Option<Arc<HostTable>>,
+    offered: Option<Tables>,
 }
 
 impl PlanTransform {
@@ -102,8 +102,8 @@ impl PlanTransform {
         line_bytes_max: usize,
         metrics: Metrics,
     ) -> PlanTransform {
-        let hosts = Hosts { version: 0, current: plan.hosts.table.clone(), offered: None };
-        let (hosts, idle) = (Mutex::new(hosts), Mutex::new(Vec::new()));
+        let tables = Versions { version: 0, current: plan.tables.clone(), offered: None };
+        let (tables, idle) = (Mutex::new(tables), Mutex::new(Vec::new()));
         let growth_eighths = AtomicUsize::new(32);
         let buffers = EventBuffers::default();
         PlanTransform {
@@ -111,21 +111,21 @@ impl PlanTransform {
             envelope,
             line_bytes_max,
             metrics,
-            hosts,
+            tables,
             idle,
             buffers,
             growth_eighths,
         }
     }
 
-    /// Offers another host table, with the columns of the one before; see
+    /// Offers other tables, with the columns of those before; see
     /// [`BatchTransform::swap_tables`].
-    pub fn offer_hosts(&self, table: Arc<HostTable>) {
-        self.hosts().offered = Some(table);
+    pub fn offer_tables(&self, tables: Tables) {
+        self.tables().offered = Some(tables);
     }
 
-    fn hosts(&self) -> MutexGuard<'_, Hosts> {
-        self.hosts.lock().unwrap_or_else(PoisonError::into_inner)
+    fn tables(&self) -> MutexGuard<'_, Versions> {
+        self.tables.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A buffer of the size that batches have had: growing by doubling copies everything again.
@@ -142,12 +142,12 @@ impl PlanTransform {
         let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let (mut version, mut transformer) =
             idle.unwrap_or_else(|| (0, Transformer::new(Arc::clone(&self.plan))));
-        let hosts = self.hosts();
-        if version != hosts.version {
-            version = hosts.version;
-            let table = hosts.current.clone();
-            drop(hosts);
-            transformer.set_hosts(table.as_ref());
+        let tables = self.tables();
+        if version != tables.version {
+            version = tables.version;
+            let current = tables.current.clone();
+            drop(tables);
+            transformer.set_tables(&current);
         }
         (version, transformer)
     }
@@ -176,6 +176,11 @@ impl PlanTransform {
                 }
             }
         }
+        for (step, counts) in self.plan.steps.iter().zip(&counters.steps) {
+            self.metrics.transform_lines(&step.name, "applied", counts.applied);
+            self.metrics.transform_lines(&step.name, "failed", counts.failed);
+            self.metrics.transform_lines(&step.name, "dropped", counts.dropped);
+        }
         if counters.unknown_hosts > 0 {
             self.metrics.unknown_hosts(counters.unknown_hosts);
         }
@@ -198,17 +203,21 @@ struct Counts {
 
 impl BatchTransform for PlanTransform {
     fn carry(&self) -> Option<Carry> {
-        None
+        self.plan.limits_rates().then(|| Box::<RateState>::default() as Carry)
     }
 
     fn transform(
         &self,
         batch: &RecordBatch,
         lineage: &str,
-        _carry: Option<&mut Carry>,
+        carry: Option<&mut Carry>,
         from: Position,
     ) -> Transformed {
-        let (hosts_version, transformer) = self.take();
+        let (version, mut transformer) = self.take();
+        let mut rates = carry.and_then(|carry| carry.downcast_mut::<RateState>());
+        if let Some(rates) = &mut rates {
+            transformer.exchange_rates(rates);
+        }
         let mut work = Work {
             transformer,
             events: self.buffer(batch),
@@ -232,17 +241,20 @@ impl BatchTransform for PlanTransform {
         }
         self.count(&batch.partition.topic, &work.counts);
         self.count_parsed(&work.transformer.take_counters());
-        self.give_back(hosts_version, work.transformer);
+        if let Some(rates) = rates {
+            work.transformer.exchange_rates(rates);
+        }
+        self.give_back(version, work.transformer);
         let factor = work.events.bytes.len() * 8 / batch.bytes.len().max(1) + 1;
         self.growth_eighths.store(factor, Ordering::Relaxed);
         Transformed { events: work.events, open_from: None, rest }
     }
 
     fn swap_tables(&self) {
-        let mut hosts = self.hosts();
-        if let Some(table) = hosts.offered.take() {
-            hosts.current = Some(table);
-            hosts.version += 1;
+        let mut tables = self.tables();
+        if let Some(offered) = tables.offered.take() {
+            tables.current = offered;
+            tables.version += 1;
         }
     }
 }
@@ -316,11 +328,14 @@ fn received_source(stamp: StampKind) -> ReceivedSource {
 
 #[cfg(test)]
 mod tests {
+    use std::num::{NonZeroI64, NonZeroU64};
     use std::sync::Arc;
 
-    use riverhog_rules::hosts::HostRule;
+    use riverhog_rules::Disposition;
+    use riverhog_rules::hosts::{HostRule, HostTable};
     use riverhog_rules::names::{Names, Stage};
     use riverhog_rules::selector::Selector;
+    use riverhog_rules::step::{Action, RateLimit, Step};
 
     use super::*;
     use crate::source::Partition;
@@ -367,12 +382,14 @@ mod tests {
         let mut plan = Plan::default();
         let names = Names::new().columns(["rack"]).at(Stage::Hosts);
         let from = vec![Selector::compile("key", &names).expect("a name")];
-        plan.hosts = HostRule { from, table: Some(hosts(table)) };
+        plan.hosts = HostRule { from };
+        plan.tables = hosts(table);
         PlanTransform::new(Arc::new(plan), EnvelopeKind::None, 1 << 20, Metrics::new())
     }
 
-    fn hosts(table: &str) -> Arc<HostTable> {
-        Arc::new(HostTable::from_csv(table).expect("a table"))
+    fn hosts(table: &str) -> Tables {
+        let table = HostTable::from_csv(table).expect("a table");
+        Tables { hosts: Some(Arc::new(table)), ..Tables::default() }
     }
 
     /// The document of a line `x` with the key `x`.
@@ -400,6 +417,35 @@ mod tests {
     }
 
     #[test]
+    fn rates_are_known_by_partition_from_batch_to_batch() {
+        let step = Step {
+            name: "flood".to_owned(),
+            when: None,
+            action: Action::RateLimit(RateLimit {
+                lines: NonZeroU64::MIN,
+                per_ns: NonZeroI64::new(60_000_000_000).expect("a minute"),
+                key: Vec::new(),
+            }),
+        };
+        let plan = Plan { steps: vec![step], ..Plan::default() };
+        let metrics = Metrics::new();
+        let plan = Arc::new(plan);
+        let transform = PlanTransform::new(plan, EnvelopeKind::None, 1 << 20, metrics.clone());
+        let batch = batch(&[Some(b"a\nb")]);
+        let dropped = |carry: &mut Carry| {
+            let from = Position::default();
+            let part = transform.transform(&batch, "c0ffee00", Some(carry), from);
+            let events = part.events.events.iter();
+            events.filter(|event| matches!(event.disposition, Disposition::Dropped(_))).count()
+        };
+        let mut one = transform.carry().expect("rates are known by partition");
+        let mut other = transform.carry().expect("rates are known by partition");
+        assert_eq!((dropped(&mut one), dropped(&mut one), dropped(&mut other)), (1, 2, 1));
+        let counted = "riverhog_transform_lines_total{outcome=\"dropped\",step=\"flood\"} 4\n";
+        assert!(metrics.render().contains(counted), "{}", metrics.render());
+    }
+
+    #[test]
     fn a_swapped_table_counts_from_the_next_batch() {
         let transform = with_hosts("host,rack\nx,r1\n");
         let rack = |rack: &str| {
@@ -414,7 +460,7 @@ mod tests {
         transform.give_back(first.0, first.1);
         transform.give_back(second.0, second.1);
         rack("r1");
-        transform.offer_hosts(hosts("host,rack\nx,r2\n"));
+        transform.offer_tables(hosts("host,rack\nx,r2\n"));
         rack("r1");
         transform.swap_tables();
         transform.swap_tables();
@@ -424,7 +470,7 @@ mod tests {
         rack("r2");
         let fresh = transform.take();
         rack("r2");
-        transform.offer_hosts(hosts("host,rack\nx,r3\n"));
+        transform.offer_tables(hosts("host,rack\nx,r3\n"));
         transform.swap_tables();
         // They worked while the tables were swapped.
         transform.give_back(busy.0, busy.1);

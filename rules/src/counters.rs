@@ -3,6 +3,8 @@
 //! Invariant: plain numbers of one worker, so counting costs no atomic and no lock per line.
 use riverhog_parsers::grok::Reason;
 
+use crate::redact::Redacted;
+
 /// Counts since the last `take`.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Counters {
@@ -25,6 +27,19 @@ pub struct Counters {
     pub redacted: Vec<u64>,
     /// One entry for each parse rule, in order.
     pub parsers: Vec<ParserCounters>,
+    /// One entry for each transform step, in order.
+    pub steps: Vec<StepCounters>,
+}
+
+/// Counts of one transform step.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct StepCounters {
+    /// Events that it took and that went on.
+    pub applied: u64,
+    /// Events that it took and could not do everything on.
+    pub failed: u64,
+    /// Events that it dropped.
+    pub dropped: u64,
 }
 
 /// Counts of one parse rule.
@@ -43,8 +58,12 @@ impl ParserCounters {
 }
 
 impl Counters {
-    pub(crate) fn new(parsers: usize) -> Counters {
-        Counters { parsers: vec![ParserCounters::default(); parsers], ..Counters::default() }
+    pub(crate) fn new(parsers: usize, steps: usize) -> Counters {
+        Counters {
+            parsers: vec![ParserCounters::default(); parsers],
+            steps: vec![StepCounters::default(); steps],
+            ..Counters::default()
+        }
     }
 
     /// Adds what another worker counted.
@@ -68,6 +87,21 @@ impl Counters {
                 *count += other;
             }
         }
+        if self.steps.len() < other.steps.len() {
+            self.steps.resize(other.steps.len(), StepCounters::default());
+        }
+        for (step, other) in self.steps.iter_mut().zip(&other.steps) {
+            step.applied += other.applied;
+            step.failed += other.failed;
+            step.dropped += other.dropped;
+        }
+    }
+
+    /// Counts everything that was redacted in a text.
+    pub(crate) fn count_all_redacted(&mut self, redacted: &Redacted) {
+        for kind in redacted.kinds() {
+            self.count_redacted(kind, 1);
+        }
     }
 
     pub(crate) fn count_redacted(&mut self, kind: usize, values: u64) {
@@ -81,7 +115,9 @@ impl Counters {
     pub fn clear(&mut self) {
         let mut parsers = std::mem::take(&mut self.parsers);
         parsers.fill(ParserCounters::default());
-        *self = Counters { parsers, ..Counters::default() };
+        let mut steps = std::mem::take(&mut self.steps);
+        steps.fill(StepCounters::default());
+        *self = Counters { parsers, steps, ..Counters::default() };
     }
 }
 
@@ -91,19 +127,21 @@ mod tests {
 
     #[test]
     fn counts_add_up() {
-        let mut left = Counters::new(1);
+        let mut left = Counters::new(1, 0);
         left.lines = 2;
         left.parsers[0].matched = 2;
-        let mut right = Counters::new(2);
+        let mut right = Counters::new(2, 1);
         right.unknown_hosts = 1;
         right.count_redacted(2, 3);
         right.parsers[1].count_unmatched(Reason::Limit);
+        right.steps[0].dropped = 4;
         left.merge(&right);
         assert_eq!((left.lines, left.unknown_hosts, left.parsers[0].matched), (2, 1, 2));
         assert_eq!(left.parsers[1].unmatched[Reason::Limit as usize], 1);
         assert_eq!(left.redacted, [0, 0, 3]);
+        assert_eq!(left.steps[0].dropped, 4);
         left.clear();
-        assert_eq!(left, Counters::new(2));
+        assert_eq!(left, Counters::new(2, 1));
     }
 
     #[test]

@@ -101,6 +101,8 @@ impl DeadReason {
 pub enum DropReason {
     /// No parser accepted it and `unparsed` is `drop`.
     Unparsed,
+    /// A transform step dropped it.
+    Step,
 }
 
 impl DropReason {
@@ -108,6 +110,7 @@ impl DropReason {
     pub fn as_str(self) -> &'static str {
         match self {
             DropReason::Unparsed => "unparsed",
+            DropReason::Step => "step",
         }
     }
 }

@@ -101,6 +101,9 @@ pub enum Stage {
     /// `when` and `field` of a parse rule: only what the record says. A label has the value that
     /// the record alone gives it.
     Parse,
+    /// Transform steps: everything, but host and labels have the values that the record alone
+    /// gives them.
+    Transform,
     /// Candidates of the host: no host, no labels.
     Hosts,
     /// Candidates of a label: no labels.
@@ -247,7 +250,7 @@ impl Names {
                 _ => None,
             },
             Stage::Labels => matches!(name, Name::Label(_)).then_some("labels are set"),
-            Stage::Route => None,
+            Stage::Transform | Stage::Route => None,
         };
         later.map(|later| format!("`{name}` has no value before {later}"))
     }

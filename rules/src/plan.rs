@@ -10,12 +10,14 @@ use riverhog_parsers::grok::Grok;
 use riverhog_parsers::time::TimeParser;
 
 use crate::condition::Condition;
-use crate::hosts::HostRule;
+use crate::hosts::{HostRule, HostTable};
 use crate::labels::LabelRule;
 use crate::redact::Redact;
 use crate::route::Route;
 use crate::sanitise::TargetKind;
 use crate::selector::Selector;
+use crate::step::{Action, Step};
+use crate::table::Table;
 use crate::template::Template;
 use crate::zone::Zone;
 
@@ -27,6 +29,10 @@ pub const TARGETS_MAX: usize = 64;
 pub struct Plan {
     /// Parse rules, tried in order; the first that accepts wins.
     pub parse: Vec<ParseRule>,
+    /// Transform steps, in written order.
+    pub steps: Vec<Step>,
+    /// What is looked up in; the only part of a plan of which another one may be taken later on.
+    pub tables: Tables,
     /// Labels, in the order of the document.
     pub labels: Vec<LabelRule>,
     /// How the host is found.
@@ -45,11 +51,22 @@ pub struct Plan {
     pub redact: Option<Arc<Redact>>,
 }
 
+/// The tables of a plan.
+#[derive(Clone, Debug, Default)]
+pub struct Tables {
+    /// What is known about hosts.
+    pub hosts: Option<Arc<HostTable>>,
+    /// What steps look up, by the numbers that they give the tables.
+    pub lookups: Vec<Arc<Table>>,
+}
+
 impl Default for Plan {
     /// No rules, UTC, 48 h, keep; secrets are masked.
     fn default() -> Plan {
         Plan {
             parse: Vec::new(),
+            steps: Vec::new(),
+            tables: Tables::default(),
             labels: Vec::new(),
             hosts: HostRule::default(),
             routes: Vec::new(),
@@ -63,6 +80,24 @@ impl Default for Plan {
 }
 
 impl Plan {
+    /// True for a parsed field that a parser or a step may give.
+    pub fn may_give(&self, field: &str) -> bool {
+        self.parse.iter().any(|rule| rule.parser.may_give(field))
+            || self.steps.iter().any(|step| step.action.may_give(field))
+    }
+
+    /// True when a step may change what one of these reads.
+    pub(crate) fn steps_reach(&self, selectors: &[Selector]) -> bool {
+        self.steps
+            .iter()
+            .any(|step| selectors.iter().any(|selector| step.action.may_change(selector.name())))
+    }
+
+    /// True when some step limits rates, so that batches of a partition must stand in their order.
+    pub fn limits_rates(&self) -> bool {
+        self.steps.iter().any(|step| matches!(step.action, Action::RateLimit(_)))
+    }
+
     /// True when some route takes every event, so that none can be without a route.
     pub fn always_routed(&self) -> bool {
         self.routes.iter().any(Route::is_always)

@@ -23,7 +23,7 @@ use std::fmt;
 use memchr::memmem;
 
 pub use kind::Kind;
-pub use pattern::{RedactPattern, RedactPatternError};
+pub use pattern::RedactPattern;
 pub use replace::{Redacted, salt_mark};
 
 /// What becomes of a value.

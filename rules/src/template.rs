@@ -96,6 +96,41 @@ impl Template {
         rendered
     }
 
+    /// Appends the result to `out` as plain text, nothing of it made fit for a store.
+    ///
+    /// # Errors
+    /// The index of the name that has no value; `out` is as it was then.
+    pub(crate) fn write_text(
+        &self,
+        values: &impl Values,
+        zone: Zone,
+        out: &mut Vec<u8>,
+    ) -> Result<(), usize> {
+        let start = out.len();
+        let written = self.parts.iter().try_for_each(|part| match part {
+            Part::Literal(text) => {
+                out.extend_from_slice(text.as_bytes());
+                Ok(())
+            }
+            Part::Date { name, format } => write_date(out, values, *name, format, zone),
+            Part::Value { name } => {
+                with_text(values, *name, |text| out.extend_from_slice(text.as_bytes()))
+            }
+        });
+        if written.is_err() {
+            out.truncate(start);
+        }
+        written
+    }
+
+    /// The index of the one name that the template is, without anything beside it.
+    pub(crate) fn single(&self) -> Option<usize> {
+        match self.parts[..] {
+            [Part::Value { name }] => Some(name),
+            _ => None,
+        }
+    }
+
     /// The times around `epoch_ns` for which the dates of this name are written alike.
     pub(crate) fn window(&self, name: &Name, epoch_ns: i64, zone: Zone) -> Window {
         self.parts.iter().fold(Window::ALWAYS, |window, part| match part {

@@ -1,4 +1,5 @@
-//! The transform: line → event, through the stops parse, host, redact, labels, routes, encode.
+//! The transform: line → event, through the stops parse, redact, steps, host, labels, routes and
+//! encode.
 //!
 //! Invariant: an event depends on its line and record and the plan alone, so a line read twice is
 //! the same event. In steady state no stop allocates: what a record gives is resolved once and kept
@@ -17,6 +18,7 @@ mod parse;
 mod record;
 mod redacting;
 mod sample;
+mod steps;
 mod view;
 
 use std::sync::Arc;
@@ -26,9 +28,9 @@ use riverhog_parsers::lines::to_text;
 
 use crate::counters::Counters;
 use crate::event::{DeadReason, Disposition, DropReason, Event, EventBuffer};
-use crate::hosts::HostTable;
 use crate::origin::Joined;
-use crate::plan::{Plan, UnparsedPolicy};
+use crate::plan::{Plan, Tables, UnparsedPolicy};
+use crate::step::RateState;
 pub use action::write_action;
 use action::write_action_of;
 use bind::Bound;
@@ -39,6 +41,7 @@ use line::LineState;
 use parse::{ParseScratch, parse};
 use redacting::RedactScratch;
 pub use sample::document_sample;
+use steps::{EventKey, Passage, StepScratch};
 use view::View;
 
 /// One Kafka record, or one stretch of a file.
@@ -110,6 +113,7 @@ pub struct Transformer {
     encoded: EncodedRecord,
     generations: u64,
     parse: ParseScratch,
+    steps: StepScratch,
     line: LineState,
     redact: RedactScratch,
     encode: EncodeScratch,
@@ -133,20 +137,23 @@ impl Transformer {
             encoded: EncodedRecord::default(),
             generations: 0,
             parse: ParseScratch::new(&plan),
+            steps: StepScratch::new(&plan, &bound),
             line: LineState::new(&bound),
             redact: RedactScratch::default(),
             encode: EncodeScratch::default(),
-            counters: Counters::new(plan.parse.len()),
+            counters: Counters::new(plan.parse.len(), plan.steps.len()),
             bound,
             plan,
         };
-        let table = transformer.plan.hosts.table.clone();
-        transformer.set_hosts(table.as_ref());
+        let tables = transformer.plan.tables.clone();
+        transformer.set_tables(&tables);
         transformer
     }
 
-    /// Takes another host table.
-    pub fn set_hosts(&mut self, table: Option<&Arc<HostTable>>) {
+    /// Takes other tables, with the columns of those before.
+    pub fn set_tables(&mut self, tables: &Tables) {
+        let table = tables.hosts.as_ref();
+        self.steps.lookups.clone_from(&tables.lookups);
         self.line.set_table(&self.bound, table.cloned());
         self.contexts.set_hosts(table.cloned());
         for context in self.contexts.iter_mut() {
@@ -157,9 +164,15 @@ impl Transformer {
         }
     }
 
+    /// Exchanges what rate limits know: it belongs to the partition whose lines come next, and must
+    /// be exchanged again behind them.
+    pub fn exchange_rates(&mut self, rates: &mut RateState) {
+        std::mem::swap(&mut self.steps.rates, rates);
+    }
+
     /// What was counted since this was last called.
     pub fn take_counters(&mut self) -> Counters {
-        let fresh = Counters::new(self.plan.parse.len());
+        let fresh = Counters::new(self.plan.parse.len(), self.plan.steps.len());
         std::mem::replace(&mut self.counters, fresh)
     }
 
@@ -219,17 +232,31 @@ impl Transformer {
         let generation = state.generation;
         parse(plan, bound, generation, &mut view, &mut self.parse, counters);
         view.parsed.tags.cut = line.cut;
-        let timestamp_source = set_times(&mut view, record, plan.skew_max_ns);
-        self.line.set_host(plan, bound, &view);
+        let mut timestamp_source = set_times(&mut view, record, plan.skew_max_ns);
+        if !bound.host_of_steps {
+            self.line.set_host(plan, bound, &view);
+        }
         if let Some(redact) = &plan.redact {
             self.redact.apply(redact, (plan, bound), &mut view, counters);
         }
         view.redacted = true;
+        let mut passage = Passage::Passed;
+        if !plan.steps.is_empty() {
+            let key = EventKey { record: &self.encoded, index: line.index };
+            passage = self.steps.run((plan, bound), generation, &mut view, key, counters);
+            if passage == Passage::PassedWithTime {
+                timestamp_source = set_times(&mut view, record, plan.skew_max_ns);
+            }
+            if bound.host_of_steps {
+                self.line.set_host(plan, bound, &view);
+            }
+        }
         let host_and_labels = self.line.resolve(plan, bound, state, &mut view);
         count(counters, &view);
 
         let first_target = out.targets.len() as u32;
         let disposition = match unparsed(plan, &view) {
+            _ if passage == Passage::Dropped => Disposition::Dropped(DropReason::Step),
             Some(disposition) => disposition,
             None => match destinations.route(plan, bound, generation, &view) {
                 0 => Disposition::DeadLetter(DeadReason::NoRoute),

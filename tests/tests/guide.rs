@@ -13,6 +13,7 @@ use std::process::{Command, Stdio};
 
 const GUIDE: &str = include_str!("../../docs/getting-started.md");
 const README: &str = include_str!("../../README.md");
+const TRANSFORM: &str = include_str!("../../docs/transform.md");
 
 /// Steps of the guide that need nothing but the program.
 const STEPS: [&str; 3] = ["## 2. ", "## 3. ", "## 4. "];
@@ -94,6 +95,19 @@ fn the_guide_can_be_typed_in() -> Result<()> {
         }
     }
     ensure!((typed, shown) == (3, 2), "{typed} blocks were typed in, {shown} compared");
+    Ok(())
+}
+
+#[test]
+fn the_steps_of_the_documentation_pass_their_tests() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let blocks = blocks(TRANSFORM);
+    let config = blocks.iter().find(|block| block.language == "toml").context("it has one")?;
+    fs::write(folder.path().join("riverhog.toml"), &config.text)?;
+    for command in ["check", "test"] {
+        let finished = run_command(folder.path(), &[command])?;
+        ensure!(finished.code == Some(0) && finished.stderr.is_empty(), "{command}: {finished:?}");
+    }
     Ok(())
 }
 

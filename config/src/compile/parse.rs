@@ -17,7 +17,7 @@ pub(super) fn compile(compiler: &Compiler<'_>, drafts: &Drafts) -> Vec<ParseRule
     let mut rules = Vec::new();
     for (index, draft) in drafts.parse.iter().enumerate() {
         check_name(compiler, drafts, index);
-        rules.append(&mut compile_one(compiler, drafts, draft));
+        rules.append(&mut compile_one(compiler, drafts, draft, Stage::Parse));
     }
     rules
 }
@@ -32,13 +32,19 @@ fn check_name(compiler: &Compiler<'_>, drafts: &Drafts, index: usize) {
     }
 }
 
-fn compile_one(compiler: &Compiler<'_>, drafts: &Drafts, draft: &ParseDraft) -> Vec<ParseRule> {
+/// The rules of one parser, whose names are read at a stage.
+pub(super) fn compile_one(
+    compiler: &Compiler<'_>,
+    drafts: &Drafts,
+    draft: &ParseDraft,
+    stage: Stage,
+) -> Vec<ParseRule> {
     let path = &draft.path;
     let name = draft.name.as_ref().map(|text| text.value.clone()).unwrap_or_default();
     let when = draft.when.as_ref();
     let when = when.and_then(|it| compiler.condition(&format!("{path}.when"), it, Stage::Parse));
     let field = draft.field.as_ref();
-    let field = field.and_then(|it| compiler.selector(&format!("{path}.field"), it, Stage::Parse));
+    let field = field.and_then(|it| compiler.selector(&format!("{path}.field"), it, stage));
     let time = draft.time.as_ref();
     let parsers_ok = time.is_none_or(|it| time_parser(compiler, drafts, path, it).is_some());
     let rule = |parser: LineParser| ParseRule {

@@ -117,7 +117,10 @@ impl<'a> Reader<'a> {
                     let shown = shown_number(entry);
                     let message =
                         format!("`{}` is {shown}, outside {min} to {max}", self.name_of(key));
-                    let help = format!("the default is {default}");
+                    let help = match setting.default {
+                        Some(default) => format!("the default is {default}"),
+                        None => format!("write a number from {min} to {max}"),
+                    };
                     self.context.error(&entry.node.place, message, help);
                     None
                 }

@@ -65,7 +65,14 @@ pub(super) fn read_parse(top: &TopLevel<'_>) -> Vec<ParseDraft> {
 }
 
 fn read_one_parser(reader: &Reader<'_>) -> ParseDraft {
-    let name = reader.text("name");
+    let (name, when) = (reader.text("name"), reader.text("when"));
+    let draft = ParseDraft { name, when, ..read_parser(reader) };
+    reader.reject_unknown();
+    draft
+}
+
+/// Everything that a parser says but its name and its condition.
+pub(super) fn read_parser(reader: &Reader<'_>) -> ParseDraft {
     let shape = formats::read(reader);
     let types = formats::read_types(reader);
     let patterns = reader
@@ -88,9 +95,9 @@ fn read_one_parser(reader: &Reader<'_>) -> ParseDraft {
         }
         _ => None,
     };
-    let (when, field) = (reader.text("when"), reader.text("field"));
-    reader.reject_unknown();
+    let field = reader.text("field");
     let path = reader.path.clone();
+    let (name, when) = (None, None);
     ParseDraft { name, path, shape, types, set, keep_empty_captures, patterns, time, when, field }
 }
 

@@ -21,12 +21,12 @@ use crate::backoff::Jitter;
 use crate::delivery_rules::DeliveryRules;
 use crate::dispatch::Dispatch;
 use crate::driver::{self, Driver, Ended};
-use crate::hosts::HostSwap;
 use crate::memory::Memory;
 use crate::sink::archive::s3::S3SettingsError;
 use crate::sink::elasticsearch::http::HttpSetupError;
 use crate::sink::{Cured, RetrySettings, SinkContext};
 use crate::source::error::SourceError;
+use crate::tables::TableSwap;
 use crate::telemetry::health::Health;
 use crate::telemetry::metrics::Metrics;
 use crate::transform::PlanTransform;
@@ -105,7 +105,7 @@ pub struct Surroundings {
 /// A pipeline whose sinks run and whose sources wait for [`Pipeline::run`].
 pub struct Pipeline {
     sources: Vec<SourceRun>,
-    hosts: HostSwap,
+    tables: TableSwap,
     stop: watch::Sender<bool>,
 }
 
@@ -164,13 +164,13 @@ impl Pipeline {
         let (fingerprint, _) = watch::channel(config.fingerprint.as_str().into());
         let sources = source_runs(config, surroundings, &dispatch, &memory, (cures, &fingerprint));
         let transforms = sources.iter().map(|source| Arc::clone(&source.transform)).collect();
-        let hosts = HostSwap::new(transforms, fingerprint);
-        Ok(Pipeline { sources, hosts, stop: stop.clone() })
+        let tables = TableSwap::new(transforms, fingerprint);
+        Ok(Pipeline { sources, tables, stop: stop.clone() })
     }
 
     /// Takes another host table to all sources while they run.
-    pub fn hosts(&self) -> HostSwap {
-        self.hosts.clone()
+    pub fn tables(&self) -> TableSwap {
+        self.tables.clone()
     }
 
     /// Reads until every source has ended or the pipeline is told to stop. When one source fails,

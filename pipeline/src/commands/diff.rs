@@ -34,7 +34,7 @@ pub(super) struct Seen<'a> {
 /// All names that a plan's rules may use.
 pub(super) fn names(plan: &Plan) -> Names {
     let names = Names::new().labels(plan.labels.iter().map(|label| label.name.clone()));
-    match &plan.hosts.table {
+    match &plan.tables.hosts {
         None => names,
         Some(table) => names.columns(table.columns().iter().cloned()),
     }

@@ -15,7 +15,7 @@ use super::signals::Signals;
 use super::{CommandError, ConfigArg, Console, Exit, load, runtime};
 use crate::assemble::{AssembleError, Pipeline, Surroundings};
 use crate::driver::Ended;
-use crate::hosts;
+use crate::tables;
 use crate::telemetry::health::Health;
 use crate::telemetry::http::Server;
 use crate::telemetry::log::{self, LogFormat};
@@ -89,7 +89,7 @@ async fn carry(
         commit_interval: COMMIT_INTERVAL,
     };
     let pipeline = Pipeline::assemble(config, &surroundings).await?;
-    let following = hosts::follow(Arc::clone(config), pipeline.hosts(), metrics);
+    let following = tables::follow(Arc::clone(config), pipeline.tables(), metrics);
     let following = tokio::spawn(following);
     let mut running = std::pin::pin!(pipeline.run());
     let ended = tokio::select! {

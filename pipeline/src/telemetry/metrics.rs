@@ -142,6 +142,7 @@ struct SourceMetrics {
     lost_lines: Counter<u64>,
     rebalances: Counter<u64>,
     parse_lines: Counter<u64>,
+    transform_lines: Counter<u64>,
     unknown_host_lines: Counter<u64>,
     unparsed_lines: Counter<u64>,
     redacted_values: Counter<u64>,
@@ -176,6 +177,10 @@ impl SourceMetrics {
             parse_lines: counter(
                 "riverhog_parse_lines_total",
                 "Lines tried by a parser, by parser and outcome.",
+            ),
+            transform_lines: counter(
+                "riverhog_transform_lines_total",
+                "Lines taken by a transform step, by step and outcome: applied, failed, dropped.",
             ),
             unknown_host_lines: counter(
                 "riverhog_unknown_host_lines_total",
@@ -281,7 +286,7 @@ impl ArchiveMetrics {
 #[derive(Debug)]
 struct ProcessMetrics {
     commits: Counter<u64>,
-    hosts_reloads: Counter<u64>,
+    table_reloads: Counter<u64>,
     memory_bytes: Gauge<u64>,
     memory_limit_bytes: Gauge<u64>,
     generations: Gauge<u64>,
@@ -297,10 +302,10 @@ impl ProcessMetrics {
                 "riverhog_commits_total",
                 "Commits of a partition's offset, by outcome.",
             ),
-            hosts_reloads: counter(
+            table_reloads: counter(
                 meter,
-                "riverhog_hosts_reloads_total",
-                "Times a changed table of hosts was read again, by outcome: done, failed.",
+                "riverhog_table_reloads_total",
+                "Times the tables were read again because one had changed, by outcome: done, failed.",
             ),
             memory_bytes: gauge(
                 meter,
@@ -423,6 +428,7 @@ mod tests {
         metrics.source_lost_lines("logs", 7);
         metrics.rebalances("assigned");
         metrics.parse_lines("swift", "matched", 4);
+        metrics.transform_lines("quiet", "dropped", 3);
         metrics.unknown_hosts(6);
         metrics.unparsed(1);
         metrics.redacted_values("hf_token", 2);
@@ -442,7 +448,7 @@ mod tests {
         metrics.partition_commit_age("logs", 3, 0.5);
         metrics.partition_held("logs", 3, "memory");
         metrics.commits("done", 4);
-        metrics.hosts_reloads("failed", 1);
+        metrics.table_reloads("failed", 1);
         metrics.memory("batches", 1 << 20);
         metrics.memory_limit(1 << 28);
         metrics.generations(2);
@@ -468,7 +474,6 @@ mod tests {
             "riverhog_commits_total",
             "riverhog_dead_letter_lines_total",
             "riverhog_generations",
-            "riverhog_hosts_reloads_total",
             "riverhog_lag_lines",
             "riverhog_lag_seconds",
             "riverhog_memory_bytes",
@@ -490,6 +495,8 @@ mod tests {
             "riverhog_source_lost_lines_total",
             "riverhog_source_records_total",
             "riverhog_source_tombstones_total",
+            "riverhog_table_reloads_total",
+            "riverhog_transform_lines_total",
             "riverhog_unknown_host_lines_total",
             "riverhog_unparsed_lines_total",
         ];

@@ -11,6 +11,7 @@ use crate::json::write_string;
 use crate::names::Name;
 use crate::plan::{LineParser, ParseRule, Plan};
 use crate::selector::Selector;
+use crate::step::{Action, Step};
 use crate::template::Template;
 
 /// Where a value stands.
@@ -72,8 +73,11 @@ pub(super) struct Bound {
     /// Names of parsed fields that rules read; a field's id is its index.
     fields: Vec<String>,
     pub(super) rules: Vec<BoundRule>,
+    pub(super) steps: Vec<BoundStep>,
     pub(super) hosts: Vec<Slot>,
     pub(super) host_of_line: bool,
+    /// The host may be what a step made.
+    pub(super) host_of_steps: bool,
     pub(super) labels: Vec<BoundLabel>,
     pub(super) label_of_line: bool,
     pub(super) routes: Vec<BoundRoute>,
@@ -97,6 +101,20 @@ pub(super) struct BoundRule {
     pub(super) format: Option<BoundFormat>,
 }
 
+/// A transform step.
+#[derive(Debug, Default)]
+pub(super) struct BoundStep {
+    pub(super) when: Vec<Slot>,
+    /// `when` can be answered once per record.
+    pub(super) when_of_record: bool,
+    /// What keys, hashes and lookups read.
+    pub(super) slots: Vec<Slot>,
+    /// By template, then by name.
+    pub(super) templates: Vec<Vec<Slot>>,
+    /// The parsers of a step that parses.
+    pub(super) rules: Vec<BoundRule>,
+}
+
 /// A built-in format.
 #[derive(Debug)]
 pub(super) struct BoundFormat {
@@ -116,6 +134,7 @@ pub(super) struct BoundField {
     pub(super) id: Option<u16>,
     /// The first grok field of the same name: fields of one name are one member of the document.
     pub(super) group: u16,
+    pub(super) name: String,
     /// `"name":`, ready.
     pub(super) key: Vec<u8>,
 }
@@ -168,6 +187,11 @@ impl Bound {
             let rule = bound.rule(plan, rule);
             bound.rules.push(rule);
         }
+        for step in &plan.steps {
+            let step = bound.step(plan, step);
+            bound.steps.push(step);
+        }
+        bound.host_of_steps = plan.steps_reach(&plan.hosts.from);
         for route in &plan.routes {
             let when = bound.condition(plan, route.when.as_ref());
             let reads = bound.reads(&when);
@@ -193,9 +217,10 @@ impl Bound {
         let routes = routes.flat_map(Condition::names_used);
         let targets = plan.targets.iter().flat_map(|target| &target.destinations);
         let targets = targets.flat_map(Template::names_used);
-        for name in labels.chain(hosts).chain(routes).chain(targets) {
+        let steps = plan.steps.iter().flat_map(Step::names_used);
+        for name in labels.chain(hosts).chain(routes).chain(targets).chain(steps) {
             if let Name::Field(field) = name
-                && plan.parse.iter().any(|rule| rule.parser.may_give(field))
+                && plan.may_give(field)
                 && !self.fields.contains(field)
             {
                 self.fields.push(field.clone());
@@ -243,6 +268,7 @@ impl Bound {
                 kind: field.kind,
                 id: position(&self.fields, &field.name),
                 group: first.unwrap_or_default() as u16,
+                name: field.name.clone(),
                 key,
             }
         });
@@ -254,6 +280,38 @@ impl Bound {
             has_content,
             format: None,
         }
+    }
+
+    fn step(&mut self, plan: &Plan, step: &Step) -> BoundStep {
+        let when = self.condition(plan, step.when.as_ref());
+        let reads = self.reads(&when);
+        let when_of_record = !reads.line && !reads.received && !reads.level;
+        let mut bound = BoundStep { when, when_of_record, ..BoundStep::default() };
+        let keys = step.action.selectors();
+        bound.slots = keys.iter().map(|key| self.selector(plan, key)).collect();
+        match &step.action {
+            Action::Set(given) => {
+                let slots = given.iter().map(|(_, text)| self.template(plan, text));
+                bound.templates = slots.collect();
+            }
+            Action::Parse(reparse) => {
+                let rules = reparse.rules.iter().map(|rule| {
+                    let mut bound = self.rule(plan, rule);
+                    if rule.field.is_none() {
+                        bound.field = Slot::Content;
+                    }
+                    bound
+                });
+                bound.rules = rules.collect();
+            }
+            _ => {}
+        }
+        bound
+    }
+
+    /// The names of parsed fields that rules read, by id.
+    pub(super) fn field_names(&self) -> &[String] {
+        &self.fields
     }
 
     fn condition(&mut self, plan: &Plan, condition: Option<&Condition>) -> Vec<Slot> {

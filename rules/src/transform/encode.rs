@@ -120,11 +120,10 @@ pub(super) fn position(out: &[u8]) -> u32 {
 
 fn write_tags(out: &mut Vec<u8>, parsed: &Parsed<'_>) {
     let mut opened = false;
-    for tag in parsed.tags.iter() {
-        out.extend_from_slice(if opened { br#",""# } else { br#","tags":[""# });
+    for tag in parsed.tags() {
+        out.extend_from_slice(if opened { b"," } else { br#","tags":["# });
         opened = true;
-        out.extend_from_slice(tag.as_bytes());
-        out.push(b'"');
+        write_string(out, tag);
     }
     if opened {
         out.push(b']');
@@ -143,6 +142,10 @@ impl EncodeScratch {
     /// Appends `,"fields":{…}` with every capture that is no other part of the event; captures of
     /// one name become an array.
     fn write_fields(&mut self, out: &mut Vec<u8>, parsed: &Parsed<'_>) {
+        if let Some(edit) = parsed.edit {
+            edit.write_fields(out);
+            return;
+        }
         let Some(rule) = parsed.rule else {
             return;
         };

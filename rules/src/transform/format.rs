@@ -50,7 +50,12 @@ pub(super) fn value<'a>(
     for _ in 0..nth {
         index = fields.next_of_name(index)?;
     }
-    Some(match fields.get(index, source)?.value() {
+    to_value(fields.get(index, source)?)
+}
+
+/// A field as rules see it.
+pub(super) fn to_value(field: Field<'_>) -> Option<Value<'_>> {
+    Some(match field.value() {
         FieldValue::Text(text) | FieldValue::Json(text) => Value::Text(text),
         FieldValue::Int(number) => Value::Int(number),
         FieldValue::Float(number) => Value::Float(number),
@@ -100,7 +105,8 @@ pub(super) fn write(out: &mut Vec<u8>, parsed: &Parsed<'_>, fields: &Fields) {
     out.push(b'}');
 }
 
-fn write_value(out: &mut Vec<u8>, field: Field<'_>) {
+/// Appends the value of a field as JSON.
+pub(super) fn write_value(out: &mut Vec<u8>, field: Field<'_>) {
     match field.value() {
         FieldValue::Text(text) => write_string(out, text),
         FieldValue::Int(number) => write_int(out, number),

@@ -11,6 +11,7 @@ use super::bind::{Bound, BoundRule, Role, Slot};
 use super::candidates::Candidates;
 use super::format;
 use super::view::{Bind, Parsed, View};
+use crate::condition::Condition;
 use crate::counters::Counters;
 use crate::plan::{LineParser, ParseRule, Plan, TimeRule};
 use crate::value::Value;
@@ -29,11 +30,42 @@ pub(super) struct ParseScratch {
     generation: u64,
 }
 
+/// What the record alone says about a condition.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Applies {
+pub(super) enum Applies {
     Yes,
     No,
     AskLine,
+}
+
+impl Applies {
+    /// `of_record`: the condition reads nothing but the record.
+    pub(super) fn ask(
+        (when, slots): (Option<&Condition>, &[Slot]),
+        of_record: bool,
+        view: &View<'_>,
+    ) -> Applies {
+        match when {
+            None => Applies::Yes,
+            Some(_) if !of_record => Applies::AskLine,
+            Some(when) if when.holds(&Bind(view, slots)) => Applies::Yes,
+            Some(_) => Applies::No,
+        }
+    }
+
+    /// The whole answer; the line is only shown where it is needed.
+    pub(super) fn holds<'a>(
+        self,
+        when: Option<&Condition>,
+        slots: &[Slot],
+        view: impl FnOnce() -> View<'a>,
+    ) -> bool {
+        match self {
+            Applies::Yes => true,
+            Applies::No => false,
+            Applies::AskLine => when.is_none_or(|when| when.holds(&Bind(&view(), slots))),
+        }
+    }
 }
 
 impl ParseScratch {
@@ -55,12 +87,8 @@ impl ParseScratch {
         self.generation = generation;
         self.applies.clear();
         for (rule, bound) in plan.parse.iter().zip(&bound.rules) {
-            self.applies.push(match &rule.when {
-                None => Applies::Yes,
-                Some(_) if !bound.when_of_record => Applies::AskLine,
-                Some(when) if when.holds(&Bind(view, &bound.when)) => Applies::Yes,
-                Some(_) => Applies::No,
-            });
+            let when = (rule.when.as_ref(), &bound.when[..]);
+            self.applies.push(Applies::ask(when, bound.when_of_record, view));
         }
     }
 }
@@ -77,14 +105,7 @@ pub(super) fn parse<'a>(
     scratch.ask_record(plan, bound, generation, view);
     let open = scratch.candidates.as_mut().map(|candidates| candidates.of(view.message));
     for (index, (rule, bound)) in plan.parse.iter().zip(&bound.rules).enumerate() {
-        let applies = match scratch.applies[index] {
-            Applies::Yes => true,
-            Applies::No => false,
-            Applies::AskLine => {
-                rule.when.as_ref().is_none_or(|when| when.holds(&Bind(view, &bound.when)))
-            }
-        };
-        if !applies {
+        if !scratch.applies[index].holds(rule.when.as_ref(), &bound.when, || *view) {
             continue;
         }
         if open.is_some_and(|open| !open[index]) {
@@ -123,7 +144,7 @@ pub(super) fn parse<'a>(
     view.parsed.tags.unparsed = true;
 }
 
-fn scratch(parser: &LineParser) -> Option<GrokScratch> {
+pub(super) fn scratch(parser: &LineParser) -> Option<GrokScratch> {
     match parser {
         LineParser::Grok(grok) => Some(grok.scratch()),
         LineParser::Format(_) => None,
@@ -141,7 +162,7 @@ fn text_of<'a>(slot: Slot, view: &View<'a>) -> Option<&'a str> {
 }
 
 /// Gives the captures their parts in the event.
-fn read<'a>(rule: &ParseRule, bound: &'a BoundRule, view: &mut View<'a>) {
+pub(super) fn read<'a>(rule: &ParseRule, bound: &'a BoundRule, view: &mut View<'a>) {
     let (message, received_ns, parsed) = (view.message, view.received_ns, &mut view.parsed);
     let mut time_seen = false;
     for (index, capture) in parsed.captures.iter().enumerate() {

@@ -173,7 +173,7 @@ impl HostState {
         self.json.clear();
         self.position = self.table.as_ref().and_then(|table| table.position(name));
         if let (Some(table), Some(place)) = (&self.table, self.position) {
-            self.json.extend_from_slice(table.hosts()[place as usize].json());
+            self.json.extend_from_slice(table.json(place).unwrap_or_default());
             return;
         }
         // What a table knows is configuration, all else is data.
@@ -198,8 +198,7 @@ impl HostState {
 
     pub(super) fn column(&self, column: u16) -> Option<&str> {
         let place = (*self.columns.get(usize::from(column))?)?;
-        let host = &self.table.as_ref()?.hosts()[self.position? as usize];
-        host.column(usize::from(place))
+        self.table.as_ref()?.column(self.position?, usize::from(place))
     }
 }
 

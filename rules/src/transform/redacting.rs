@@ -43,11 +43,11 @@ impl RedactScratch {
         }
         let (message, source): (&'a Redacted, &'a Redacted) = (message, source);
         if in_message {
-            count(message, counters);
+            counters.count_all_redacted(message);
             view.message = message.text();
         }
         if in_source {
-            count(source, counters);
+            counters.count_all_redacted(source);
         }
         if parsed.content.is_some_and(|content| std::ptr::eq(content, old)) {
             parsed.content = Some(view.message);
@@ -123,10 +123,4 @@ fn move_along(capture: &Capture, redacted: &Redacted, fields: &[BoundField]) -> 
         return Capture { start: u32::MAX, end: u32::MAX, ..*capture };
     }
     Capture { start: start as u32, end: end as u32, ..*capture }
-}
-
-fn count(redacted: &Redacted, counters: &mut Counters) {
-    for kind in redacted.kinds() {
-        counters.count_redacted(kind, 1);
-    }
 }

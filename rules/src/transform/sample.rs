@@ -11,7 +11,7 @@ use crate::event::EventBuffer;
 use crate::hosts::{HostRule, HostTable};
 use crate::labels::LabelRule;
 use crate::names::{Names, Stage};
-use crate::plan::{LineParser, ParseRule, Plan, Target, TimeRule};
+use crate::plan::{LineParser, ParseRule, Plan, Tables, Target, TimeRule};
 use crate::route::Route;
 use crate::sanitise::TargetKind;
 use crate::selector::Selector;
@@ -75,8 +75,8 @@ pub(super) fn sample_plan() -> Plan {
         ],
         hosts: HostRule {
             from: selectors(&names, Stage::Hosts, &["header.host", "envelope.host", "key"]),
-            table: Some(Arc::new(table.expect(SAMPLE))),
         },
+        tables: Tables { hosts: Some(Arc::new(table.expect(SAMPLE))), ..Tables::default() },
         routes: vec![Route { name: None, when: None, sinks: 0b11 }],
         targets: vec![
             Target {

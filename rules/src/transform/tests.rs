@@ -15,10 +15,11 @@ use serde_json::Value as Json;
 use super::sample::sample_plan;
 use super::*;
 use crate::condition::Condition;
+use crate::hosts::HostTable;
 use crate::labels::LabelRule;
 use crate::names::{Names, Stage};
 use crate::origin::parse_event_id;
-use crate::plan::{LineParser, ParseRule, Target, TimeRule};
+use crate::plan::{LineParser, ParseRule, Tables, Target, TimeRule};
 use crate::route::Route;
 use crate::sanitise::TargetKind;
 use crate::selector::Selector;
@@ -313,7 +314,7 @@ fn hosts_are_looked_up_and_counted() {
     assert_eq!(hosts[2].to_string(), r#"{"name":"unknown"}"#);
     assert_eq!(transformer.take_counters().unknown_hosts, 2);
     let table = HostTable::from_csv("host,rack\ngpu-99,r9\n").unwrap();
-    transformer.set_hosts(Some(&Arc::new(table)));
+    transformer.set_tables(&Tables { hosts: Some(Arc::new(table)), ..Tables::default() });
     let hosts = run(&mut transformer);
     assert_eq!(hosts[0].to_string(), r#"{"name":"gpu-07"}"#);
     assert_eq!(hosts[1].to_string(), r#"{"name":"gpu-99","rack":"r9"}"#);
@@ -326,7 +327,7 @@ fn a_table_swapped_between_two_lines_counts_at_once() {
     let mut out = EventBuffer::new();
     transformer.begin_record(&record());
     let line = Line { raw: b"x", index: 0, cut: false };
-    transformer.set_hosts(None);
+    transformer.set_tables(&Tables::default());
     transformer.line(&record(), &line, &mut out);
     assert!(shown(&out, &out.events[0], &["host"]).ends_with(r#"host={"name":"gpu-07"}"#));
 }

@@ -11,6 +11,7 @@ use riverhog_parsers::level::Level;
 use super::bind::{BoundRule, Slot};
 use super::format;
 use super::record::{HostState, LabelState, RecordTexts};
+use super::steps::Edit;
 use crate::value::{Value, Values};
 
 /// A line and what is known about it.
@@ -38,6 +39,8 @@ pub(super) struct Parsed<'a> {
     pub(super) captures: &'a [Capture],
     /// What a built-in format found in place of captures.
     pub(super) fields: Option<&'a Fields>,
+    /// What steps made of captures or fields.
+    pub(super) edit: Option<&'a Edit>,
     /// The text that captures and fields point into.
     pub(super) source: &'a str,
     pub(super) taken: Taken,
@@ -95,6 +98,17 @@ pub(super) struct Tags {
 }
 
 impl Tags {
+    /// Takes a tag away; one that is none of these is left alone.
+    pub(super) fn remove(&mut self, tag: &str) {
+        match tag {
+            "_unparsed" => self.unparsed = false,
+            "_limit" => self.limit = false,
+            "_timefailure" => self.time_failure = false,
+            "_cut" => self.cut = false,
+            _ => {}
+        }
+    }
+
     /// The tags that are set, as they are written.
     pub(super) fn iter(self) -> impl Iterator<Item = &'static str> {
         let all = [
@@ -113,6 +127,7 @@ impl Parsed<'_> {
         rule: None,
         captures: &[],
         fields: None,
+        edit: None,
         source: "",
         taken: Taken::NOTHING,
         content: None,
@@ -136,7 +151,16 @@ impl<'a> Parsed<'a> {
         std::ptr::eq(self.source, message).then_some(place)
     }
 
+    /// All tags, those of steps last.
+    pub(super) fn tags(&self) -> impl Iterator<Item = &'a str> {
+        let own = self.tags.iter().map(|tag| -> &'a str { tag });
+        own.chain(self.edit.into_iter().flat_map(Edit::added_tags))
+    }
+
     fn field(&self, id: u16, nth: usize) -> Option<Value<'a>> {
+        if let Some(edit) = self.edit {
+            return edit.value(id, nth);
+        }
         let rule = self.rule?;
         if let (Some(fields), Some(bound)) = (self.fields, &rule.format) {
             return format::value(fields, bound, self.source, (id, nth));
@@ -162,7 +186,7 @@ impl<'a> View<'a> {
     /// The `nth` value of a slot.
     pub(super) fn value(&self, slot: Slot, nth: usize) -> Option<Value<'a>> {
         match slot {
-            Slot::Tags => self.parsed.tags.iter().nth(nth).map(Value::Text),
+            Slot::Tags => self.parsed.tags().nth(nth).map(Value::Text),
             Slot::Field { field, record } => match self.parsed.field(field, nth) {
                 None if nth == 0 => self.record_text(record),
                 value => value,

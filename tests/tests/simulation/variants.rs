@@ -80,6 +80,9 @@ zone = "{zone}"
 name = "line"
 grok = '^(?:[+] )?%{{TIMESTAMP_ISO8601:log_time}} %{{LOGLEVEL:level}} task=%{{WORD:task}} s=%{{WORD:stream}} rid=%{{INT:rid}} %{{GREEDYDATA:{content}}}'
 time = {{ field = "log_time", formats = ["yyyy-MM-dd HH:mm:ss,SSS"], zone = "UTC" }}
+[[transform]]
+when = 'fields.task == "d"'
+drop = "100%"
 {routes}
 [sinks.search]
 type = "elasticsearch"
@@ -105,7 +108,10 @@ path = "dead"
 impl Variant {
     /// Which sinks must hold a line of this task.
     pub(crate) fn sinks_of(&self, task: char) -> [bool; SINKS] {
-        if self.number == 1 {
+        if task == 'd' {
+            // A step drops it.
+            [false; SINKS]
+        } else if self.number == 1 {
             [true; SINKS]
         } else {
             [matches!(task, 'a' | 'c'), true, task == 'a']

@@ -87,6 +87,12 @@ impl Metrics {
         add(&self.inner.source.parse_lines, lines, labels);
     }
 
+    /// Lines taken by a transform step: `applied`, `failed` or `dropped`.
+    pub fn transform_lines(&self, step: &str, outcome: &'static str, lines: u64) {
+        let labels = [("step", step), ("outcome", outcome)];
+        add(&self.inner.source.transform_lines, lines, labels);
+    }
+
     /// Lines whose host is not in the table of hosts.
     pub fn unknown_hosts(&self, lines: u64) {
         add(&self.inner.source.unknown_host_lines, lines, []);
@@ -205,9 +211,9 @@ impl Metrics {
         add(&self.inner.process.commits, partitions, [("outcome", outcome)]);
     }
 
-    /// Times the host table was read again because it had changed: `done` or `failed`.
-    pub fn hosts_reloads(&self, outcome: &'static str, times: u64) {
-        add(&self.inner.process.hosts_reloads, times, [("outcome", outcome)]);
+    /// Times the tables were read again because one had changed: `done` or `failed`.
+    pub fn table_reloads(&self, outcome: &'static str, times: u64) {
+        add(&self.inner.process.table_reloads, times, [("outcome", outcome)]);
     }
 
     /// Bytes held by a part of the process, as counted against `memory`.

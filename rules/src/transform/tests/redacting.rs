@@ -78,7 +78,7 @@ fn labels_hosts_and_destinations_hold_what_is_left() {
 fn a_host_of_the_table_keeps_its_name() {
     let change = |plan: &mut Plan, record: &mut Record<'_>| {
         let table = HostTable::from_csv("host,node\n10.0.0.7,n7\n").unwrap();
-        plan.hosts.table = Some(Arc::new(table));
+        plan.tables.hosts = Some(Arc::new(table));
         plan.redact = Some(all(Action::Mask));
         record.headers = &[("host", b"10.0.0.7")];
     };

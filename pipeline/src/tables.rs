@@ -1,5 +1,5 @@
-//! The host table while `run` runs: looked at every few seconds, read again when it has changed,
-//! handed to the workers between batches.
+//! The tables while `run` runs, that of hosts and those of lookups: looked at every few seconds,
+//! read again when one has changed, handed to the workers between batches.
 //!
 //! Invariant: a table that cannot be used leaves the one before in place, and a table and its
 //! fingerprint change together: a driver that sees the fingerprint finds the table offered. Next
@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use riverhog_config::{Config, Report};
-use riverhog_rules::hosts::HostTable;
+use riverhog_rules::plan::Tables;
 use tokio::sync::watch;
 use tokio::time::MissedTickBehavior;
 
@@ -24,40 +24,39 @@ const LOOK_INTERVAL: Duration = Duration::from_secs(5);
 
 /// Takes a table to the workers and drivers of a pipeline.
 #[derive(Clone)]
-pub struct HostSwap {
+pub struct TableSwap {
     transforms: Vec<Arc<PlanTransform>>,
     fingerprint: watch::Sender<Arc<str>>,
 }
 
-impl HostSwap {
+impl TableSwap {
     /// `fingerprint` is what the drivers of these transforms follow.
     pub fn new(
         transforms: Vec<Arc<PlanTransform>>,
         fingerprint: watch::Sender<Arc<str>>,
-    ) -> HostSwap {
-        HostSwap { transforms, fingerprint }
+    ) -> TableSwap {
+        TableSwap { transforms, fingerprint }
     }
 
-    /// Offers a table, with the fingerprint it makes.
-    pub fn offer(&self, table: &Arc<HostTable>, fingerprint: &str) {
+    /// Offers tables, with the fingerprint they make.
+    pub fn offer(&self, tables: &Tables, fingerprint: &str) {
         self.fingerprint.send_modify(|current| {
             for transform in &self.transforms {
-                transform.offer_hosts(Arc::clone(table));
+                transform.offer_tables(tables.clone());
             }
             *current = Arc::from(fingerprint);
         });
     }
 }
 
-/// Follows the file of the host table for as long as it is polled; ends at once where there is
-/// none.
-pub async fn follow(config: Arc<Config>, swap: HostSwap, metrics: Metrics) {
+/// Follows the files of the tables for as long as it is polled; ends at once where there are none.
+pub async fn follow(config: Arc<Config>, swap: TableSwap, metrics: Metrics) {
     let mut follower = Follower::new(config, swap, metrics);
     let mut ticks = tokio::time::interval(LOOK_INTERVAL);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    while let Some(path) = follower.config.hosts_file.clone() {
+    while !follower.config.table_files.is_empty() {
         ticks.tick().await;
-        follower.look(&path).await;
+        follower.look().await;
     }
 }
 
@@ -65,63 +64,68 @@ pub async fn follow(config: Arc<Config>, swap: HostSwap, metrics: Metrics) {
 /// permissions were set.
 type Stamp = ((i64, i64), u64, (i64, i64));
 
-/// The file at the last look.
+/// A file at the last look.
 #[derive(PartialEq)]
 enum Seen {
-    Never,
     Missing,
     At(Stamp),
 }
 
 struct Follower {
     config: Arc<Config>,
-    swap: HostSwap,
+    swap: TableSwap,
     metrics: Metrics,
-    seen: Seen,
+    /// By file.
+    seen: Vec<Seen>,
 }
 
 impl Follower {
-    fn new(config: Arc<Config>, swap: HostSwap, metrics: Metrics) -> Follower {
-        metrics.hosts_reloads("done", 0);
-        metrics.hosts_reloads("failed", 0);
-        Follower { config, swap, metrics, seen: Seen::Never }
+    fn new(config: Arc<Config>, swap: TableSwap, metrics: Metrics) -> Follower {
+        metrics.table_reloads("done", 0);
+        metrics.table_reloads("failed", 0);
+        Follower { config, swap, metrics, seen: Vec::new() }
     }
 
-    /// One look. The first reads the table too: it may have changed since the start.
-    async fn look(&mut self, path: &Path) {
-        let seen = stamp(path).await.map_or(Seen::Missing, Seen::At);
+    /// One look. The first reads the tables too: they may have changed since the start.
+    async fn look(&mut self) {
+        let mut seen = Vec::new();
+        for path in &self.config.table_files {
+            seen.push(stamp(path).await.map_or(Seen::Missing, Seen::At));
+        }
         if seen == self.seen {
             return;
         }
         self.seen = seen;
         let config = Arc::clone(&self.config);
-        let reading = tokio::task::spawn_blocking(move || config.reload_hosts());
+        let reading = tokio::task::spawn_blocking(move || config.reload_tables());
         match reading.await {
-            Ok(Ok(Some((table, fingerprint)))) => self.use_table(path, &table, &fingerprint),
+            Ok(Ok(Some((tables, fingerprint)))) => self.use_tables(&tables, &fingerprint),
             Ok(Ok(None)) => {}
-            Ok(Err(report)) => self.refuse(path, &in_a_line(&report)),
-            Err(failure) => self.refuse(path, &failure.to_string()),
+            Ok(Err(report)) => self.refuse(&in_a_line(&report)),
+            Err(failure) => self.refuse(&failure.to_string()),
         }
     }
 
-    fn use_table(&self, path: &Path, table: &Arc<HostTable>, fingerprint: &str) {
+    fn use_tables(&self, tables: &Tables, fingerprint: &str) {
         if **self.swap.fingerprint.borrow() == *fingerprint {
             return;
         }
-        self.swap.offer(table, fingerprint);
-        self.metrics.hosts_reloads("done", 1);
+        self.swap.offer(tables, fingerprint);
+        self.metrics.table_reloads("done", 1);
         tracing::info!(
-            table = %path.display(), hosts = table.len(), fingerprint,
-            "the host table was read again"
+            tables = %self.files(), fingerprint,
+            "the tables were read again"
         );
     }
 
-    fn refuse(&self, path: &Path, reason: &str) {
-        self.metrics.hosts_reloads("failed", 1);
-        tracing::warn!(
-            table = %path.display(), reason,
-            "the host table cannot be used; the one before stays"
-        );
+    fn refuse(&self, reason: &str) {
+        self.metrics.table_reloads("failed", 1);
+        tracing::warn!(reason, "a table cannot be used; all of them stay as they were");
+    }
+
+    fn files(&self) -> String {
+        let paths = self.config.table_files.iter();
+        paths.map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ")
     }
 }
 
@@ -174,7 +178,7 @@ mod tests {
                 1 << 20,
                 metrics.clone(),
             ));
-            let swap = HostSwap::new(vec![transform], sender);
+            let swap = TableSwap::new(vec![transform], sender);
             let follower = Follower::new(config, swap, metrics);
             Bed { _folder: folder, table, follower, fingerprint }
         }
@@ -188,7 +192,7 @@ mod tests {
             }
             // Twice: what has not changed is not read again.
             for _ in 0..2 {
-                self.follower.look(&self.table.clone()).await;
+                self.follower.look().await;
             }
             let changed = self.fingerprint.has_changed().unwrap();
             self.fingerprint.mark_unchanged();
@@ -196,7 +200,7 @@ mod tests {
             let page = self.follower.metrics.render();
             let (wanted, done, failed) = expect;
             for (outcome, count) in [("done", done), ("failed", failed)] {
-                let line = format!("riverhog_hosts_reloads_total{{outcome=\"{outcome}\"}} {count}");
+                let line = format!("riverhog_table_reloads_total{{outcome=\"{outcome}\"}} {count}");
                 assert!(page.lines().any(|it| it == line), "{table:?}: no {line} in\n{page}");
             }
             assert_eq!(changed, wanted, "{table:?}");
@@ -230,7 +234,7 @@ mod tests {
     fn the_log_names_line_and_cure() {
         let bed = Bed::new();
         fs::write(&bed.table, "host,rack\na,1\na,2\n").unwrap();
-        let reason = in_a_line(&bed.follower.config.reload_hosts().unwrap_err());
+        let reason = in_a_line(&bed.follower.config.reload_tables().unwrap_err());
         assert!(reason.contains("hosts.csv`, line 3: ") && !reason.contains('\n'), "{reason}");
     }
 }
