@@ -6,13 +6,14 @@
 //! input is an answer (`Outcome`, `Option`), never a panic.
 //!
 //! In the order of a line's trip: [`envelope`] takes the shipper's wrapping off, [`lines`] splits a
-//! value into raw lines, [`grok`] and the built-in [`formats`] find [`fields`], [`time`] and
+//! value into raw lines, [`peel`] takes prefixes and escape sequences off them, [`grok`] and the built-in [`formats`] find [`fields`], [`time`] and
 //! [`level`] read two of them. The next stop of the trip is the `rules` room.
 
 mod suggest;
 
 pub mod envelope;
 pub mod lines;
+pub mod peel;
 
 pub mod fields;
 pub mod formats;

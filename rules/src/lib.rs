@@ -20,6 +20,7 @@ pub mod event;
 pub mod expression;
 mod hash;
 pub mod hosts;
+pub mod join;
 pub mod json;
 pub mod labels;
 pub mod names;
