@@ -2,6 +2,7 @@
 //! expression and time format is compiled. Invariant: a problem inside a string is reported at its
 //! own place in the file; the plan's targets keep the order of the sinks. Next stop: `checks.rs`.
 
+mod join;
 mod parse;
 mod redact;
 mod tables;
@@ -38,6 +39,8 @@ pub(crate) fn compile(context: &Context<'_>, drafts: &Drafts) -> Compiled {
     let compiler = Compiler { context, names, hosts_unread };
     let zone = compiler.zone(drafts);
     let plan = Plan {
+        peel: drafts.peel,
+        join: drafts.join.as_ref().map(|draft| join::compile(&compiler, draft)),
         parse: parse::compile(&compiler, drafts),
         labels: compiler.labels(drafts),
         hosts: HostRule {

@@ -4,6 +4,7 @@
 
 mod formats;
 mod general;
+mod join;
 mod redact;
 mod rules;
 mod sinks;
@@ -11,6 +12,7 @@ mod sources;
 mod transform;
 
 pub(crate) use general::{HTTP, ROOT};
+pub(crate) use join::{JOIN, PEEL};
 pub(crate) use redact::REDACT;
 pub(crate) use rules::{HOSTS, LABEL, PARSE, ROUTE, TEST, TIME};
 pub(crate) use sinks::{
@@ -205,11 +207,22 @@ pub(crate) static DEAD_LETTERS: [Variant; 2] = [
 ];
 
 /// The sections of a file, in the order of a line's trip.
-pub(crate) static PARTS: [Part; 12] = [
+pub(crate) static PARTS: [Part; 14] = [
     Part {
         key: "sources",
         shape: Shape::NamedOf(&SOURCES),
         doc: "Where lines come from. At least one; NAME is yours and appears in metrics.",
+    },
+    Part {
+        key: "peel",
+        shape: Shape::One(&PEEL),
+        doc: "What transports put in front of a line comes off in layers before it is joined and \
+              parsed.",
+    },
+    Part {
+        key: "join",
+        shape: Shape::One(&JOIN),
+        doc: "Which lines are one record. Without this section each line is an event of its own.",
     },
     Part {
         key: "parse",

@@ -5,6 +5,7 @@
 
 mod dead_letter;
 mod formats;
+mod join;
 mod kafka_properties;
 mod prefix;
 mod redact;
@@ -16,6 +17,7 @@ mod transform;
 
 pub(crate) use dead_letter::DeadLetterDraft;
 pub(crate) use formats::ShapeDraft;
+pub(crate) use join::{JoinDraft, JoinRuleDraft};
 pub(crate) use redact::{RedactDraft, RedactPatternDraft};
 pub(crate) use rules::{HostsDraft, LabelDraft, ParseDraft, RouteDraft, TimeDraft, TimeSettings};
 pub(crate) use sinks::SinkDraft;
@@ -29,6 +31,7 @@ use crate::document::{Entry, Node, Table, Text, Value};
 use crate::reader::{Context, Reader};
 use crate::settings::{BatchSettings, GeneralSettings, HttpSettings, ObjectSettings};
 use crate::suggest;
+use riverhog_parsers::peel::Layers;
 
 /// Everything a file says, section by section.
 pub(crate) struct Drafts {
@@ -39,6 +42,8 @@ pub(crate) struct Drafts {
     pub(crate) time: TimeSettings,
     pub(crate) hosts: HostsDraft,
     pub(crate) labels: Vec<LabelDraft>,
+    pub(crate) peel: Layers,
+    pub(crate) join: Option<JoinDraft>,
     pub(crate) parse: Vec<ParseDraft>,
     pub(crate) steps: Vec<StepDraft>,
     pub(crate) redact: RedactDraft,
@@ -84,6 +89,8 @@ pub(crate) fn read(context: &Context<'_>, root: &Table, top: &Place) -> Drafts {
         time: rules::read_time(&top_level),
         hosts: rules::read_hosts(&top_level),
         labels: rules::read_labels(&top_level),
+        peel: join::read_peel(&top_level),
+        join: join::read_join(&top_level),
         parse: rules::read_parse(&top_level),
         steps: transform::read(&top_level),
         redact: redact::read(&top_level),
@@ -129,6 +136,11 @@ pub(crate) struct TopLevel<'a> {
 }
 
 impl<'a> TopLevel<'a> {
+    /// The key is there, whatever it holds.
+    fn has(&self, key: &str) -> bool {
+        self.root.get(key).is_some()
+    }
+
     /// `[key]`; absent, it gives its defaults.
     fn one(&self, key: &'static str, section: &'static declare::Section) -> Reader<'a> {
         let entry = self.root.get(key);

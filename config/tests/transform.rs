@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use riverhog_config::{Config, ProcessEnv, load};
-use riverhog_rules::step::RateState;
+use riverhog_rules::transform::PartitionState;
 use riverhog_rules::{Disposition, EventBuffer, Line, ReceivedSource, Record, Transformer};
 use serde_json::{Map, Value, json};
 use std::fs;
@@ -349,10 +349,10 @@ fn rates_are_limited_by_record_time() {
     assert_eq!(next["fields"]["held_back"], 2);
     assert!(bed.line("INFO b: step=1 x", 3, 3).is_some(), "another key");
     // What is known belongs to a partition.
-    let mut other = RateState::default();
-    bed.transformer.exchange_rates(&mut other);
+    let mut other = PartitionState::default();
+    bed.transformer.exchange_partition(&mut other);
     assert!(bed.line("INFO a: step=1 x", 61, 61).is_some());
-    assert!(bed.config.plan.limits_rates());
+    assert!(bed.config.plan.knows_partitions());
 }
 
 #[test]

@@ -41,6 +41,8 @@ pub struct Generation {
     committed: AtomicI64,
     end_offset: AtomicI64,
     in_flight: AtomicU32,
+    read_out: AtomicBool,
+    read_out_told: Notify,
     settled: Arc<Notify>,
     /// Invariant: locked for a batch or a request at a time, never across an await.
     ledger: Mutex<Ledger>,
@@ -73,6 +75,8 @@ impl Generation {
             committed: AtomicI64::new(assigned.position),
             end_offset: AtomicI64::new(assigned.end_offset),
             in_flight: AtomicU32::new(0),
+            read_out: AtomicBool::new(false),
+            read_out_told: Notify::new(),
             settled,
             ledger: Mutex::new(Ledger::new(own_watermarks.len(), assigned.position, rules)),
             given_up: Mutex::new(BTreeSet::new()),
@@ -111,6 +115,36 @@ impl Generation {
     /// A batch was read; see [`Ledger::read`].
     pub fn read(&self, first_offset: i64, next_offset: i64) -> u64 {
         self.ledger().read(first_offset, next_offset)
+    }
+
+    /// As [`Generation::read`], of nothing behind what was read last.
+    pub fn read_nothing(&self) -> u64 {
+        let mut ledger = self.ledger();
+        let end = ledger.next_offset();
+        ledger.read(end, end)
+    }
+
+    /// A finite source has nothing more of the partition: what is held of it is complete.
+    pub fn set_read_out(&self) {
+        if !self.read_out.swap(true, Ordering::AcqRel) {
+            self.read_out_told.notify_one();
+        }
+    }
+
+    /// See [`Generation::set_read_out`].
+    pub fn is_read_out(&self) -> bool {
+        self.read_out.load(Ordering::Acquire)
+    }
+
+    /// Waits until the partition is read out; only its dispatcher does.
+    pub async fn read_out(&self) {
+        self.read_out_told.notified().await;
+    }
+
+    /// True when everything that the broker was known to have was read.
+    pub fn is_at_end(&self) -> bool {
+        let end = self.end_offset();
+        end >= 0 && self.ledger().next_offset() >= end
     }
 
     /// A part of a batch was routed; see [`Ledger::routed`].

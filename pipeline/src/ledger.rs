@@ -196,6 +196,12 @@ impl Ledger {
         self.watermark() == self.next_offset
     }
 
+    /// True when everything read is settled but for lines that the joining stage holds: they would
+    /// wait for lines that nobody reads any more.
+    pub fn owes_nothing(&self) -> bool {
+        self.watermark_without_open(u64::MAX) == self.next_offset
+    }
+
     /// Lines owed to a sink, by event.
     pub fn owed(&self, sink: usize) -> u64 {
         let routed = self.batches.iter().filter_map(|batch| batch.routed.as_ref());
@@ -241,6 +247,14 @@ impl Ledger {
     }
 
     fn watermark_of(&self, sinks: u64) -> i64 {
+        let watermark = self.watermark_without_open(sinks);
+        if !self.rules.open_lines_are_unsettled {
+            return watermark;
+        }
+        self.uncut(watermark.min(self.open_from.unwrap_or(i64::MAX)))
+    }
+
+    fn watermark_without_open(&self, sinks: u64) -> i64 {
         let mut watermark = self.next_offset;
         for batch in &self.batches {
             let is_whole = batch.routed.as_ref().is_some_and(|routed| routed.is_whole);
@@ -249,9 +263,6 @@ impl Ledger {
                 watermark = lowest;
                 break;
             }
-        }
-        if self.rules.open_lines_are_unsettled {
-            watermark = watermark.min(self.open_from.unwrap_or(i64::MAX));
         }
         let mut owed_apart = self.apart.iter().filter(|entry| entry.1.owed & sinks != 0);
         watermark = watermark.min(owed_apart.next().map_or(i64::MAX, |entry| entry.0.0));

@@ -6,6 +6,7 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::time::Duration;
 
 use riverhog_rules::event::{Event, EventTarget};
 use tokio::sync::{Semaphore, mpsc};
@@ -15,7 +16,7 @@ use crate::commit;
 use crate::dispatch::{Dispatch, Part};
 use crate::generation::Generation;
 use crate::source::{CommitEntry, RecordBatch};
-use crate::transform::{BatchTransform, Position, Transformed};
+use crate::transform::{BatchTransform, Carry, Position, Transformed};
 
 /// Parts of one batch on their way at once: a record of a million lines is taken to the sinks piece
 /// by piece, whatever the budget says of its raw bytes.
@@ -168,7 +169,16 @@ async fn run(
     mut work: mpsc::Receiver<(u64, Work)>,
 ) {
     let mut carry = transform.carry();
-    while let Some((sequence, work)) = work.recv().await {
+    loop {
+        let close_after = carry.as_ref().and_then(|carry| transform.close_after(carry));
+        let (sequence, work) = match next(&mut work, close_after, &generation).await {
+            Next::Work(sequence, work) => (sequence, work),
+            Next::Close => {
+                close(&generation, &*transform, &dispatch, carry.as_mut()).await;
+                continue;
+            }
+            Next::Gone => return,
+        };
         let (mut records, mut transformed) = match work {
             Work::Running(worker) => match worker.await {
                 Ok(done) => done,
@@ -208,10 +218,68 @@ async fn run(
     }
 }
 
+/// What a dispatcher does next.
+enum Next {
+    /// A batch has come.
+    Work(u64, Work),
+    /// The partition was read to its end, and waited: what is held of it is complete.
+    Close,
+    /// No batch will come any more.
+    Gone,
+}
+
+async fn next(
+    work: &mut mpsc::Receiver<(u64, Work)>,
+    close_after: Option<Duration>,
+    generation: &Generation,
+) -> Next {
+    loop {
+        let is_over = generation.is_read_out();
+        let wait = if is_over { close_after.map(|_| Duration::ZERO) } else { close_after };
+        let waited = async {
+            match wait {
+                Some(wait) => tokio::time::sleep(wait).await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            biased;
+            received = work.recv() => return match received {
+                Some((sequence, work)) => Next::Work(sequence, work),
+                None => Next::Gone,
+            },
+            () = generation.read_out(), if !is_over => {}
+            () = waited => if is_over || generation.is_at_end() {
+                return Next::Close;
+            }
+        }
+    }
+}
+
+/// Makes events of what is held, as a batch without records of its own.
+async fn close(
+    generation: &Arc<Generation>,
+    transform: &dyn BatchTransform,
+    dispatch: &Dispatch,
+    carry: Option<&mut Carry>,
+) {
+    let Some(carry) = carry else { return };
+    let end = generation.ledger().next_offset();
+    let mut records = RecordBatch::empty(generation.partition.clone());
+    (records.epoch, records.next_offset) = (generation.epoch, end);
+    let transformed = transform.close(&records, &generation.lineage, carry);
+    let sequence = generation.read_nothing();
+    let records = Arc::new(records);
+    let part = Part { sequence, first_event: 0, records, place: None };
+    dispatch.dispatch(generation, part, transformed).await;
+}
+
 /// Bytes that a part's events take.
 fn held_bytes(transformed: &Transformed) -> usize {
     let events = &transformed.events;
-    events.bytes.capacity() + events.events.len() * (size_of::<Event>() + size_of::<EventTarget>())
+    let joined: usize = events.joined.iter().map(|(_, closed)| closed.bytes()).sum();
+    let events_bytes = events.events.len() * (size_of::<Event>() + size_of::<EventTarget>());
+    events.bytes.capacity() + events_bytes + joined
 }
 
 #[cfg(test)]

@@ -9,13 +9,14 @@
 use std::any::Any;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use riverhog_parsers::envelope::EnvelopeKind;
 use riverhog_parsers::grok::Reason;
 use riverhog_rules::counters::Counters;
+use riverhog_rules::event::EventBuffer;
 use riverhog_rules::plan::{Plan, Tables};
-use riverhog_rules::step::RateState;
-use riverhog_rules::transform::{Line, ReceivedSource, Record, Transformer};
+use riverhog_rules::transform::{Line, PartitionState, ReceivedSource, Record, Transformer};
 
 use crate::buffers::{EventBuffers, Events};
 use crate::source::{RecordBatch, RecordEntry, StampKind};
@@ -64,6 +65,17 @@ pub trait BatchTransform: Send + Sync + 'static {
         carry: Option<&mut Carry>,
         from: Position,
     ) -> Transformed;
+
+    /// How long a partition that was read to its end waits until [`BatchTransform::close`] may end
+    /// what is held of it; `None` while nothing is.
+    fn close_after(&self, _carry: &Carry) -> Option<Duration> {
+        None
+    }
+
+    /// Makes events of everything that is held of a partition. `batch` is an empty one of it.
+    fn close(&self, _batch: &RecordBatch, _lineage: &str, _carry: &mut Carry) -> Transformed {
+        Transformed { events: EventBuffer::new().into(), open_from: None, rest: None }
+    }
 
     /// Whoever commits has taken note that tables change: batches begun from now on use those
     /// offered last. Nothing to do where there are none.
@@ -203,7 +215,7 @@ struct Counts {
 
 impl BatchTransform for PlanTransform {
     fn carry(&self) -> Option<Carry> {
-        self.plan.limits_rates().then(|| Box::<RateState>::default() as Carry)
+        self.plan.knows_partitions().then(|| Box::<PartitionState>::default() as Carry)
     }
 
     fn transform(
@@ -214,9 +226,9 @@ impl BatchTransform for PlanTransform {
         from: Position,
     ) -> Transformed {
         let (version, mut transformer) = self.take();
-        let mut rates = carry.and_then(|carry| carry.downcast_mut::<RateState>());
-        if let Some(rates) = &mut rates {
-            transformer.exchange_rates(rates);
+        let mut state = carry.and_then(|carry| carry.downcast_mut::<PartitionState>());
+        if let Some(state) = &mut state {
+            transformer.exchange_partition(state);
         }
         let mut work = Work {
             transformer,
@@ -241,13 +253,46 @@ impl BatchTransform for PlanTransform {
         }
         self.count(&batch.partition.topic, &work.counts);
         self.count_parsed(&work.transformer.take_counters());
-        if let Some(rates) = rates {
-            work.transformer.exchange_rates(rates);
+        let open_from = work.transformer.partition().open_from();
+        if let Some(state) = state {
+            work.transformer.exchange_partition(state);
         }
         self.give_back(version, work.transformer);
         let factor = work.events.bytes.len() * 8 / batch.bytes.len().max(1) + 1;
         self.growth_eighths.store(factor, Ordering::Relaxed);
-        Transformed { events: work.events, open_from: None, rest }
+        Transformed { events: work.events, open_from, rest }
+    }
+
+    fn close_after(&self, carry: &Carry) -> Option<Duration> {
+        let join = self.plan.join.as_ref()?;
+        let state = carry.downcast_ref::<PartitionState>()?;
+        state.open_from().map(|_| Duration::from_millis(join.gap_ms.unsigned_abs()))
+    }
+
+    fn close(&self, batch: &RecordBatch, lineage: &str, carry: &mut Carry) -> Transformed {
+        let (version, mut transformer) = self.take();
+        let mut events = self.buffer(batch);
+        if let Some(state) = carry.downcast_mut::<PartitionState>() {
+            let record = Record {
+                lineage,
+                topic: &batch.partition.topic,
+                partition: batch.partition.number,
+                offset: batch.next_offset,
+                time_ms: 0,
+                key: None,
+                headers: &[],
+                received_ns: 0,
+                received_source: received_source(batch.stamp),
+                envelope: None,
+            };
+            transformer.exchange_partition(state);
+            transformer.close_records(&record, &mut events);
+            transformer.exchange_partition(state);
+        }
+        self.count_parsed(&transformer.take_counters());
+        self.metrics.records_closed_early(events.events.len() as u64);
+        self.give_back(version, transformer);
+        Transformed { events, open_from: None, rest: None }
     }
 
     fn swap_tables(&self) {

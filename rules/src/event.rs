@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use riverhog_parsers::level::Level;
 
 use crate::hash::hash_bytes;
+use crate::join::Closed;
 use crate::origin::Joined;
 
 /// The output of the transform for one batch.
@@ -25,6 +26,8 @@ pub struct EventBuffer {
     pub targets: Vec<EventTarget>,
     /// The destinations of this batch.
     pub destinations: Destinations,
+    /// What events of several lines were joined of, by their index, in ascending order.
+    pub joined: Vec<(u32, Closed)>,
 }
 
 /// One event. Ranges are (first, after the last), in bytes of `EventBuffer::bytes` where nothing
@@ -136,6 +139,7 @@ impl EventBuffer {
         self.events.clear();
         self.targets.clear();
         self.destinations.clear();
+        self.joined.clear();
     }
 
     /// The document of an event.
@@ -152,6 +156,12 @@ impl EventBuffer {
     pub fn id(&self, event: &Event) -> &str {
         let bytes = &self.bytes[event.id.0 as usize..event.id.1 as usize];
         std::str::from_utf8(bytes).expect("event ids are written in ASCII")
+    }
+
+    /// What an event was joined of, by its index.
+    pub fn lines_of(&self, event: u32) -> Option<&Closed> {
+        let found = self.joined.binary_search_by_key(&event, |(index, _)| *index);
+        found.ok().map(|place| &self.joined[place].1)
     }
 
     /// The targets of an event.

@@ -7,10 +7,12 @@ use std::sync::Arc;
 
 use riverhog_parsers::formats::FormatParser;
 use riverhog_parsers::grok::Grok;
+use riverhog_parsers::peel::Layers;
 use riverhog_parsers::time::TimeParser;
 
 use crate::condition::Condition;
 use crate::hosts::{HostRule, HostTable};
+use crate::join::Join;
 use crate::labels::LabelRule;
 use crate::redact::Redact;
 use crate::route::Route;
@@ -19,6 +21,7 @@ use crate::selector::Selector;
 use crate::step::{Action, Step};
 use crate::table::Table;
 use crate::template::Template;
+use crate::transform::may_be_peeled;
 use crate::zone::Zone;
 
 /// A plan has at most this many targets: a route is one bit mask.
@@ -27,6 +30,10 @@ pub const TARGETS_MAX: usize = 64;
 /// Everything compiled.
 #[derive(Debug)]
 pub struct Plan {
+    /// What comes off a line before it is parsed.
+    pub peel: Layers,
+    /// How lines are joined; `None` where each is an event of its own.
+    pub join: Option<Join>,
     /// Parse rules, tried in order; the first that accepts wins.
     pub parse: Vec<ParseRule>,
     /// Transform steps, in written order.
@@ -61,9 +68,11 @@ pub struct Tables {
 }
 
 impl Default for Plan {
-    /// No rules, UTC, 48 h, keep; secrets are masked.
+    /// No rules, UTC, 48 h, keep; sure layers come off, nothing is joined, secrets are masked.
     fn default() -> Plan {
         Plan {
+            peel: Layers::SURE,
+            join: None,
             parse: Vec::new(),
             steps: Vec::new(),
             tables: Tables::default(),
@@ -82,7 +91,8 @@ impl Default for Plan {
 impl Plan {
     /// True for a parsed field that a parser or a step may give.
     pub fn may_give(&self, field: &str) -> bool {
-        self.parse.iter().any(|rule| rule.parser.may_give(field))
+        may_be_peeled(field)
+            || self.parse.iter().any(|rule| rule.parser.may_give(field))
             || self.steps.iter().any(|step| step.action.may_give(field))
     }
 
@@ -93,9 +103,11 @@ impl Plan {
             .any(|step| selectors.iter().any(|selector| step.action.may_change(selector.name())))
     }
 
-    /// True when some step limits rates, so that batches of a partition must stand in their order.
-    pub fn limits_rates(&self) -> bool {
-        self.steps.iter().any(|step| matches!(step.action, Action::RateLimit(_)))
+    /// True when lines are joined or rates limited, so that something is known of a partition from
+    /// batch to batch, and its batches must come in their order.
+    pub fn knows_partitions(&self) -> bool {
+        let limits = |step: &Step| matches!(step.action, Action::RateLimit(_));
+        self.join.is_some() || self.steps.iter().any(limits)
     }
 
     /// True when some route takes every event, so that none can be without a route.

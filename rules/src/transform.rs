@@ -14,6 +14,7 @@ mod encode;
 mod encoded;
 mod format;
 mod line;
+mod marks;
 mod parse;
 mod record;
 mod redacting;
@@ -25,10 +26,12 @@ use std::sync::Arc;
 
 use riverhog_parsers::envelope::Envelope;
 use riverhog_parsers::lines::to_text;
+use riverhog_parsers::peel::{Marks, Peeled, peel};
 
 use crate::counters::Counters;
 use crate::event::{DeadReason, Disposition, DropReason, Event, EventBuffer};
-use crate::origin::Joined;
+use crate::join::{Closed, Held, Joiner, LineOf};
+use crate::origin::{Joined, join_hash};
 use crate::plan::{Plan, Tables, UnparsedPolicy};
 use crate::step::RateState;
 pub use action::write_action;
@@ -38,6 +41,7 @@ use contexts::{Context, Contexts, Place};
 use encode::{Document, EncodeScratch, TimestampSource, position};
 use encoded::EncodedRecord;
 use line::LineState;
+pub(crate) use marks::may_give as may_be_peeled;
 use parse::{ParseScratch, parse};
 use redacting::RedactScratch;
 pub use sample::document_sample;
@@ -114,10 +118,41 @@ pub struct Transformer {
     generations: u64,
     parse: ParseScratch,
     steps: StepScratch,
+    /// What is known of the partition at hand.
+    partition: PartitionState,
+    /// Records that are complete, before they are events.
+    closed: Vec<Closed>,
+    /// The line without escape sequences.
+    peeled: String,
     line: LineState,
     redact: RedactScratch,
     encode: EncodeScratch,
     counters: Counters,
+}
+
+/// What a worker knows of one partition from batch to batch.
+#[derive(Debug, Default)]
+pub struct PartitionState {
+    joiner: Joiner,
+    rates: RateState,
+}
+
+impl PartitionState {
+    /// Offset of the oldest line that is held.
+    pub fn open_from(&self) -> Option<i64> {
+        self.joiner.open_from()
+    }
+}
+
+/// One line, or the lines of one record.
+struct Seen<'a> {
+    /// As they came.
+    message: &'a str,
+    /// Without what came off.
+    text: &'a str,
+    marks: Marks<'a>,
+    index: u32,
+    cut: bool,
 }
 
 /// The lines that make an event.
@@ -138,6 +173,9 @@ impl Transformer {
             generations: 0,
             parse: ParseScratch::new(&plan),
             steps: StepScratch::new(&plan, &bound),
+            partition: PartitionState::default(),
+            closed: Vec::new(),
+            peeled: String::new(),
             line: LineState::new(&bound),
             redact: RedactScratch::default(),
             encode: EncodeScratch::default(),
@@ -164,10 +202,15 @@ impl Transformer {
         }
     }
 
-    /// Exchanges what rate limits know: it belongs to the partition whose lines come next, and must
-    /// be exchanged again behind them.
-    pub fn exchange_rates(&mut self, rates: &mut RateState) {
-        std::mem::swap(&mut self.steps.rates, rates);
+    /// Exchanges what is known of a partition: it belongs to the one whose lines come next, and
+    /// must be exchanged again behind them.
+    pub fn exchange_partition(&mut self, partition: &mut PartitionState) {
+        std::mem::swap(&mut self.partition, partition);
+    }
+
+    /// What is known of the partition at hand.
+    pub fn partition(&self) -> &PartitionState {
+        &self.partition
     }
 
     /// What was counted since this was last called.
@@ -196,42 +239,112 @@ impl Transformer {
         self.encoded.update(record);
     }
 
-    /// Turns one line of the record begun last into an event at the end of `out`.
+    /// Takes one line of the record begun last. It becomes an event at the end of `out`, unless it
+    /// is held for a record of several lines; records that it completes become events before it.
     pub fn line(&mut self, record: &Record<'_>, line: &Line<'_>, out: &mut EventBuffer) {
-        let lines = Lines { joined: None, last_offset: record.offset };
-        self.transform(record, line, lines, out);
+        let message = to_text(line.raw);
+        let mut scratch = std::mem::take(&mut self.peeled);
+        let Peeled { text, marks } = peel(&message, self.plan.peel, &mut scratch);
+        if !self.is_held(record, line, (text, marks), out) {
+            let seen = Seen { message: &message, text, marks, index: line.index, cut: line.cut };
+            let lines = Lines { joined: None, last_offset: record.offset };
+            self.transform(record, &seen, lines, out);
+        }
+        self.peeled = scratch;
     }
 
-    /// Turns a record joined of several lines into one event. `line` holds all of them and has the
-    /// index of the first, `record` is the first line's, `last_offset` is that of the last one's.
-    pub fn joined(
+    /// True when the line is held.
+    fn is_held(
         &mut self,
         record: &Record<'_>,
         line: &Line<'_>,
-        joined: Joined,
-        last_offset: i64,
+        (text, marks): (&str, Marks<'_>),
         out: &mut EventBuffer,
-    ) {
-        let lines = Lines { joined: Some(joined), last_offset };
-        self.transform(record, line, lines, out);
+    ) -> bool {
+        let Some(join) = &self.plan.join else { return false };
+        let place = self.current.expect("a record is begun before its lines");
+        let stream = self.contexts.at(place).record.stream;
+        let line = LineOf { index: line.index, raw: line.raw, text, marks, cut: line.cut };
+        let (joiner, closed) = (&mut self.partition.joiner, &mut self.closed);
+        joiner.advance(join, record.time_ms, closed);
+        let held = joiner.line(join, stream, (record, &line), closed);
+        if !self.closed.is_empty() {
+            self.emit_closed(record, out);
+            self.begin_record(record);
+        }
+        held == Held::Kept
+    }
+
+    /// Makes events of every record that is open, as if their partition had ended. `partition` is
+    /// any record of it.
+    pub fn close_records(&mut self, partition: &Record<'_>, out: &mut EventBuffer) {
+        self.partition.joiner.close_all(&mut self.closed);
+        self.emit_closed(partition, out);
+    }
+
+    /// Makes events of the records that are complete.
+    fn emit_closed(&mut self, partition: &Record<'_>, out: &mut EventBuffer) {
+        let mut all = std::mem::take(&mut self.closed);
+        for closed in all.drain(..) {
+            let owned = &closed.record;
+            let headers = owned.headers.iter();
+            let headers: Vec<(&str, &[u8])> =
+                headers.map(|(name, value)| (name.as_str(), value.as_slice())).collect();
+            let record = Record {
+                offset: owned.offset,
+                key: owned.key.as_deref(),
+                headers: &headers,
+                received_ns: owned.received_ns,
+                received_source: owned.received_source,
+                envelope: owned.envelope.as_ref(),
+                time_ms: owned.time_ms,
+                ..*partition
+            };
+            self.begin_record(&record);
+            self.closed(&record, &closed, out);
+            if closed.lines.len() > 1 {
+                out.joined.push((out.events.len() as u32 - 1, closed));
+            }
+        }
+        self.closed = all;
+    }
+
+    fn closed(&mut self, record: &Record<'_>, closed: &Closed, out: &mut EventBuffer) {
+        let message = to_text(&closed.raw);
+        let (first, last) = (closed.lines[0], closed.lines[closed.lines.len() - 1]);
+        let seen = Seen {
+            message: &message,
+            // Where nothing came off, both are one.
+            text: if closed.text == message { &message } else { &closed.text },
+            marks: closed.marks.marks(),
+            index: first.1,
+            cut: closed.cut,
+        };
+        let joined = (closed.lines.len() > 1).then(|| Joined {
+            lines: closed.lines.len() as u32,
+            hash: join_hash(closed.lines.iter().copied()),
+        });
+        self.transform(record, &seen, Lines { joined, last_offset: last.0 }, out);
     }
 
     fn transform(
         &mut self,
         record: &Record<'_>,
-        line: &Line<'_>,
+        line: &Seen<'_>,
         lines: Lines,
         out: &mut EventBuffer,
     ) {
-        let Transformer { plan, bound, counters, .. } = self;
+        let Transformer { plan, bound, counters, partition, .. } = self;
         let place = self.current.expect("a record is begun before its lines");
         let Context { record: state, destinations } = self.contexts.at(place);
         let state = &*state;
-        let message = to_text(line.raw);
-        let mut view = View::of_record(state, record.received_ns, &message);
+        let texts = (line.message, line.text);
+        let mut view = View::of_record(state, record.received_ns, texts, (line.marks, bound.marks));
         let generation = state.generation;
         parse(plan, bound, generation, &mut view, &mut self.parse, counters);
         view.parsed.tags.cut = line.cut;
+        let rank = line.marks.rank.or(line.marks.task);
+        view.parsed.rank = view.parsed.rank.or(rank.map(i64::from));
         let mut timestamp_source = set_times(&mut view, record, plan.skew_max_ns);
         if !bound.host_of_steps {
             self.line.set_host(plan, bound, &view);
@@ -243,7 +356,8 @@ impl Transformer {
         let mut passage = Passage::Passed;
         if !plan.steps.is_empty() {
             let key = EventKey { record: &self.encoded, index: line.index };
-            passage = self.steps.run((plan, bound), generation, &mut view, key, counters);
+            let rates = &mut partition.rates;
+            passage = self.steps.run((plan, bound), generation, &mut view, (key, rates), counters);
             if passage == Passage::PassedWithTime {
                 timestamp_source = set_times(&mut view, record, plan.skew_max_ns);
             }

@@ -105,8 +105,7 @@ pub struct RecordBatch {
 }
 
 impl RecordBatch {
-    /// A batch without records, for tests to complete.
-    #[cfg(test)]
+    /// A batch without records.
     pub(crate) fn empty(partition: Partition) -> RecordBatch {
         RecordBatch {
             partition,

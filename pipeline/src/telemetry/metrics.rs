@@ -143,6 +143,7 @@ struct SourceMetrics {
     rebalances: Counter<u64>,
     parse_lines: Counter<u64>,
     transform_lines: Counter<u64>,
+    records_closed_early: Counter<u64>,
     unknown_host_lines: Counter<u64>,
     unparsed_lines: Counter<u64>,
     redacted_values: Counter<u64>,
@@ -181,6 +182,10 @@ impl SourceMetrics {
             transform_lines: counter(
                 "riverhog_transform_lines_total",
                 "Lines taken by a transform step, by step and outcome: applied, failed, dropped.",
+            ),
+            records_closed_early: counter(
+                "riverhog_join_closed_early_total",
+                "Records of several lines closed by the clock, at the end of their partition.",
             ),
             unknown_host_lines: counter(
                 "riverhog_unknown_host_lines_total",
@@ -429,6 +434,7 @@ mod tests {
         metrics.rebalances("assigned");
         metrics.parse_lines("swift", "matched", 4);
         metrics.transform_lines("quiet", "dropped", 3);
+        metrics.records_closed_early(2);
         metrics.unknown_hosts(6);
         metrics.unparsed(1);
         metrics.redacted_values("hf_token", 2);
@@ -474,6 +480,7 @@ mod tests {
             "riverhog_commits_total",
             "riverhog_dead_letter_lines_total",
             "riverhog_generations",
+            "riverhog_join_closed_early_total",
             "riverhog_lag_lines",
             "riverhog_lag_seconds",
             "riverhog_memory_bytes",

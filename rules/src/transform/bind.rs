@@ -6,6 +6,7 @@ use riverhog_parsers::formats::Format;
 use riverhog_parsers::grok::{FieldType, Grok};
 
 use super::action::action_target;
+use super::marks::MarkIds;
 use crate::condition::Condition;
 use crate::json::write_string;
 use crate::names::Name;
@@ -24,6 +25,9 @@ pub(super) enum Slot {
     Level,
     Component,
     Content,
+    /// The line without what was peeled off.
+    Line,
+    /// The raw line.
     Message,
     Rank,
     Tags,
@@ -86,6 +90,9 @@ pub(super) struct Bound {
     pub(super) targets: Vec<BoundTarget>,
     /// The target whose action lines stand in front of the documents.
     pub(super) action_target: Option<u8>,
+    /// What tells the streams of a partition apart.
+    pub(super) stream: Vec<Slot>,
+    pub(super) marks: MarkIds,
 }
 
 #[derive(Debug)]
@@ -206,6 +213,10 @@ impl Bound {
             bound.targets.push(BoundTarget { slots, reads });
         }
         bound.action_target = action_target(plan);
+        if let Some(join) = &plan.join {
+            bound.stream = join.stream.iter().map(|from| bound.selector(plan, from)).collect();
+        }
+        bound.marks = MarkIds::new(&bound.fields);
         bound
     }
 
@@ -231,7 +242,7 @@ impl Bound {
     fn rule(&mut self, plan: &Plan, rule: &ParseRule) -> BoundRule {
         let when = self.condition(plan, rule.when.as_ref());
         let reads = self.reads(&when);
-        let field = rule.field.as_ref().map_or(Slot::Message, |field| self.selector(plan, field));
+        let field = rule.field.as_ref().map_or(Slot::Line, |field| self.selector(plan, field));
         let when_of_record = !reads.line && !reads.received && !reads.level;
         let time_field = rule.time.as_ref().map(|time| time.field.as_str());
         let grok = match &rule.parser {
@@ -390,6 +401,7 @@ impl Bound {
                 Slot::Timestamp
                 | Slot::Component
                 | Slot::Content
+                | Slot::Line
                 | Slot::Message
                 | Slot::Rank
                 | Slot::Tags

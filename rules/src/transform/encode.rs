@@ -8,6 +8,7 @@ use riverhog_parsers::grok::{Capture, FieldType, to_float, to_int};
 use super::bind::BoundField;
 use super::encoded::EncodedRecord;
 use super::format;
+use super::marks;
 use super::view::{Parsed, View};
 use crate::event::{Event, EventBuffer};
 use crate::json::{write_escaped, write_float, write_int, write_string};
@@ -53,7 +54,7 @@ impl Document<'_> {
             out.extend_from_slice(br#","component":"#);
             write_string(out, component);
         }
-        let content = parsed.content.unwrap_or(message);
+        let content = parsed.content.unwrap_or(self.view.line);
         out.extend_from_slice(br#","content":""#);
         let content_at = out.len();
         write_escaped(out, content);
@@ -64,7 +65,11 @@ impl Document<'_> {
             out.extend_from_slice(br#","rank":"#);
             write_int(out, rank);
         }
+        let fields_at = out.len();
         scratch.write_fields(out, parsed);
+        if !self.view.marks.is_empty() && parsed.edit.is_none() {
+            marks::write(out, fields_at, &self.view.marks, |name| parsed.has_field(name));
+        }
         write_tags(out, parsed);
         out.extend_from_slice(&self.record.origin_head);
         out.extend_from_slice(&self.record.origin_tail);

@@ -13,7 +13,7 @@ use crate::value::Value;
 
 /// Gives the fields their parts in the event.
 pub(super) fn read(rule: &ParseRule, format: &BoundFormat, view: &mut View<'_>) {
-    let (message, received_ns, parsed) = (view.message, view.received_ns, &mut view.parsed);
+    let (line, received_ns, parsed) = (view.line, view.received_ns, &mut view.parsed);
     let Some(fields) = parsed.fields else { return };
     let mut time_seen = false;
     for (index, field) in fields.iter(parsed.source).enumerate() {
@@ -35,7 +35,7 @@ pub(super) fn read(rule: &ParseRule, format: &BoundFormat, view: &mut View<'_>) 
     }
     parsed.tags.time_failure = time_seen && parsed.time_ns.is_none();
     if parsed.content.is_none() {
-        parsed.content = Some(message);
+        parsed.content = Some(line);
     }
 }
 

@@ -103,7 +103,7 @@ pub(super) fn parse<'a>(
     counters: &mut Counters,
 ) {
     scratch.ask_record(plan, bound, generation, view);
-    let open = scratch.candidates.as_mut().map(|candidates| candidates.of(view.message));
+    let open = scratch.candidates.as_mut().map(|candidates| candidates.of(view.line));
     for (index, (rule, bound)) in plan.parse.iter().zip(&bound.rules).enumerate() {
         if !scratch.applies[index].holds(rule.when.as_ref(), &bound.when, || *view) {
             continue;
@@ -140,7 +140,7 @@ pub(super) fn parse<'a>(
             }
         }
     }
-    view.parsed.content = Some(view.message);
+    view.parsed.content = Some(view.line);
     view.parsed.tags.unparsed = true;
 }
 
@@ -152,8 +152,8 @@ pub(super) fn scratch(parser: &LineParser) -> Option<GrokScratch> {
 }
 
 fn text_of<'a>(slot: Slot, view: &View<'a>) -> Option<&'a str> {
-    if slot == Slot::Message {
-        return Some(view.message);
+    if slot == Slot::Line {
+        return Some(view.line);
     }
     match view.value(slot, 0)? {
         Value::Text(text) => Some(text),
@@ -163,7 +163,7 @@ fn text_of<'a>(slot: Slot, view: &View<'a>) -> Option<&'a str> {
 
 /// Gives the captures their parts in the event.
 pub(super) fn read<'a>(rule: &ParseRule, bound: &'a BoundRule, view: &mut View<'a>) {
-    let (message, received_ns, parsed) = (view.message, view.received_ns, &mut view.parsed);
+    let (line, received_ns, parsed) = (view.line, view.received_ns, &mut view.parsed);
     let mut time_seen = false;
     for (index, capture) in parsed.captures.iter().enumerate() {
         let field = &bound.fields[usize::from(capture.field)];
@@ -187,7 +187,7 @@ pub(super) fn read<'a>(rule: &ParseRule, bound: &'a BoundRule, view: &mut View<'
     parsed.tags.time_failure = time_seen && parsed.time_ns.is_none();
     if parsed.content.is_none() {
         // A pattern with a content that took nothing has said where the content ends.
-        parsed.content = Some(if bound.has_content { "" } else { message });
+        parsed.content = Some(if bound.has_content { "" } else { line });
     }
 }
 

@@ -8,7 +8,11 @@ use std::sync::Arc;
 
 use super::Record;
 use super::bind::{Bound, BoundLabel, Slot, Source};
+use super::marks::MarkIds;
+use super::steps::stream_hash;
 use super::view::{Parsed, View};
+use riverhog_parsers::peel::Marks;
+
 use crate::hash::hash_bytes;
 use crate::hosts::{HostTable, UNKNOWN_HOST, write_plain_host};
 use crate::json::write_string;
@@ -268,6 +272,8 @@ pub(super) struct RecordState {
     pub(super) labels: Vec<LabelState>,
     /// `,"host":{…},"labels":{…}`; empty when one of the two depends on the line.
     pub(super) host_and_labels: Vec<u8>,
+    /// What tells its stream from the others of the partition.
+    pub(super) stream: u64,
     /// Changes whenever a text that a rule reads changes; 0 before the first record.
     pub(super) generation: u64,
 }
@@ -293,10 +299,15 @@ impl RecordState {
             received_ns: 0,
             template_ns: 0,
             message: "",
+            line: "",
+            marks: Marks::default(),
+            mark_ids: MarkIds::default(),
             parsed: Parsed::NOTHING,
             redacted: false,
         };
         self.host.set(find_host(bound, &view), plan.redact.as_deref());
+        let mut text = String::new();
+        self.stream = stream_hash("", &bound.stream, &view, &mut text);
         let view = View { host: &self.host, redacted: true, ..view };
         for ((label, rule), bound) in self.labels.iter_mut().zip(rules).zip(&bound.labels) {
             label.set(rule, bound, &view);
@@ -313,7 +324,8 @@ impl<'a> View<'a> {
     pub(super) fn of_record(
         record: &'a RecordState,
         received_ns: i64,
-        message: &'a str,
+        (message, line): (&'a str, &'a str),
+        (marks, mark_ids): (Marks<'a>, MarkIds),
     ) -> View<'a> {
         View {
             texts: &record.texts,
@@ -322,6 +334,9 @@ impl<'a> View<'a> {
             received_ns,
             template_ns: received_ns,
             message,
+            line,
+            marks,
+            mark_ids,
             parsed: Parsed::NOTHING,
             redacted: false,
         }

@@ -2,6 +2,8 @@
 //!
 //! Invariant: behind this stop no view holds the line as it was. A line without a secret costs the
 //! prefilter's walk and nothing else. Next stop: `line`, whose labels may read what was captured.
+use std::borrow::Cow;
+
 use riverhog_parsers::fields::Fields;
 use riverhog_parsers::grok::{Capture, FieldType, Outcome};
 
@@ -16,11 +18,14 @@ use crate::redact::{Redact, Redacted};
 #[derive(Debug, Default)]
 pub(super) struct RedactScratch {
     message: Redacted,
-    /// Of the text that was parsed, where that is not the line.
+    /// Of the line without what was peeled off, where that is not the same.
+    line: Redacted,
+    /// Of the text that was parsed, where that is neither.
     source: Redacted,
     captures: Vec<Capture>,
     /// What a built-in format finds in the redacted text.
     fields: Fields,
+    node: String,
 }
 
 impl RedactScratch {
@@ -32,28 +37,49 @@ impl RedactScratch {
         view: &mut View<'a>,
         counters: &mut Counters,
     ) {
-        let RedactScratch { message, source, captures, fields } = self;
-        let parsed = &mut view.parsed;
-        let old = view.message;
-        let of_line = parsed.rule.is_none() || std::ptr::eq(parsed.source, old);
+        let RedactScratch { message, line, source, captures, fields, node } = self;
+        let (old, old_line) = (view.message, view.line);
+        let old_source = if view.parsed.rule.is_some() { view.parsed.source } else { old_line };
         let in_message = redact.redact(old, message);
-        let in_source = !of_line && redact.redact(parsed.source, source);
-        if !in_message && !in_source {
+        // Most lines are parsed as they came; nothing is walked twice then.
+        let is_raw = std::ptr::eq(old_line, old);
+        let in_line = !is_raw && redact.redact(old_line, line);
+        let is_line = std::ptr::eq(old_source, old_line);
+        let in_source = !is_line && redact.redact(old_source, source);
+        if let Some(found) = view.marks.node
+            && let Cow::Owned(redacted) = redact.text(found)
+        {
+            *node = redacted;
+            view.marks.node = Some(node);
+        }
+        if !in_message && !in_line && !in_source {
             return;
         }
-        let (message, source): (&'a Redacted, &'a Redacted) = (message, source);
+        let (message, line, source): (&'a Redacted, &'a Redacted, &'a Redacted) =
+            (message, line, source);
         if in_message {
             counters.count_all_redacted(message);
             view.message = message.text();
         }
+        if is_raw {
+            view.line = view.message;
+        } else if in_line {
+            // Counted with the raw line, whose end it is.
+            view.line = line.text();
+        }
         if in_source {
             counters.count_all_redacted(source);
         }
-        if parsed.content.is_some_and(|content| std::ptr::eq(content, old)) {
-            parsed.content = Some(view.message);
+        let parsed = &mut view.parsed;
+        if parsed.content.is_some_and(|content| std::ptr::eq(content, old_line)) {
+            parsed.content = Some(view.line);
         }
-        let redacted = if of_line { message } else { source };
-        let (Some(rule), true) = (parsed.rule, in_source || (of_line && in_message)) else {
+        let (redacted, is_changed) = match (is_line, is_raw) {
+            (true, true) => (message, in_message),
+            (true, false) => (line, in_line),
+            (false, _) => (source, in_source),
+        };
+        let (Some(rule), true) = (parsed.rule, is_changed) else {
             return;
         };
         if parsed.fields.is_some() {
@@ -105,7 +131,7 @@ fn read_again<'a>(
         view.parsed.fields = Some(fields);
         format::read(rule, format, view);
     } else {
-        view.parsed.content = Some(view.message);
+        view.parsed.content = Some(view.line);
         (view.parsed.level, view.parsed.rank) = (before.level, before.rank);
     }
     view.parsed.time_ns = before.time_ns;

@@ -27,7 +27,8 @@ use crate::step::{Action, HELD_BACK_FIELD, RateState, Step, Target, Verdict};
 use crate::table::Table;
 use apply::apply;
 pub(super) use choose::EventKey;
-use choose::{in_share, stream_hash};
+use choose::in_share;
+pub(super) use choose::stream_hash;
 pub(super) use edit::Edit;
 use edit::{Failed, Part};
 use reparse::ReparseScratch;
@@ -37,8 +38,6 @@ pub(super) struct StepScratch {
     edit: Edit,
     /// By step, for those that parse.
     parsers: Vec<Option<ReparseScratch>>,
-    /// What the rate limits know of the partition at hand.
-    pub(super) rates: RateState,
     /// By the numbers that lookups have.
     pub(super) lookups: Vec<Arc<Table>>,
     /// By step: what the record alone says about its `when`.
@@ -67,7 +66,6 @@ impl StepScratch {
         StepScratch {
             edit: Edit::new(bound.field_names().to_vec()),
             parsers: plan.steps.iter().map(parser).collect(),
-            rates: RateState::default(),
             lookups: plan.tables.lookups.clone(),
             applies: Vec::new(),
             generation: 0,
@@ -82,7 +80,7 @@ impl StepScratch {
         (plan, bound): (&Plan, &Bound),
         generation: u64,
         view: &mut View<'a>,
-        key: EventKey<'_>,
+        (key, rates): (EventKey<'_>, &mut RateState),
         counters: &mut Counters,
     ) -> Passage {
         self.ask_record(plan, bound, generation, view);
@@ -94,7 +92,7 @@ impl StepScratch {
                 continue;
             }
             let counts = &mut counters.steps[index];
-            match self.step(plan, (index, step, bound), view, key) {
+            match self.step(plan, (index, step, bound), view, (key, rates)) {
                 Ok(true) => counts.applied += 1,
                 Ok(false) => {
                     counts.dropped += 1;
@@ -137,9 +135,9 @@ impl StepScratch {
         plan: &Plan,
         (index, step, bound): (usize, &Step, &BoundStep),
         base: &View<'_>,
-        key: EventKey<'_>,
+        (key, rates): (EventKey<'_>, &mut RateState),
     ) -> Result<bool, Failed> {
-        let StepScratch { edit, parsers, rates, lookups, key: text, .. } = self;
+        let StepScratch { edit, parsers, lookups, key: text, .. } = self;
         // What only chooses copies nothing.
         match &step.action {
             Action::Drop(share) => return Ok(!in_share(*share, &step.name, key)),

@@ -16,6 +16,7 @@ use super::sample::sample_plan;
 use super::*;
 use crate::condition::Condition;
 use crate::hosts::HostTable;
+use crate::join::Join;
 use crate::labels::LabelRule;
 use crate::names::{Names, Stage};
 use crate::origin::parse_event_id;
@@ -448,17 +449,49 @@ fn parse_rules_are_narrowed_and_tried_in_order() {
 
 #[test]
 fn joined_lines_have_one_id() {
-    let mut transformer = Transformer::new(Arc::new(plan()));
+    let join = Join {
+        stream: Vec::new(),
+        builtin: true,
+        rules: Vec::new(),
+        lines_max: 100,
+        bytes_max: 1000,
+        gap_ms: 5000,
+    };
+    let plan = Plan { join: Some(join), ..plan() };
+    let mut transformer = Transformer::new(Arc::new(plan));
     let mut out = EventBuffer::new();
-    transformer.begin_record(&record());
-    let joined = Joined { lines: 3, hash: 0x0f3c_9a10 };
-    let line = Line { raw: b"a\n  b\nc", index: 7, cut: false };
-    transformer.joined(&record(), &line, joined, 18_424, &mut out);
-    let event = out.events[0];
+    let lines = [
+        "[rank3]: Traceback (most recent call last):",
+        "[rank3]:   File \"a.py\", line 7",
+        "[rank3]: KeyError: 'a'",
+        "INFO next",
+    ];
+    for (number, line) in lines.into_iter().enumerate() {
+        let record = Record { offset: 18_422 + number as i64, ..record() };
+        transformer.begin_record(&record);
+        let line = Line { raw: line.as_bytes(), index: 7, cut: false };
+        transformer.line(&record, &line, &mut out);
+        let open_from = (number < 3).then_some(18_422);
+        assert_eq!(transformer.partition().open_from(), open_from.filter(|_| number < 3));
+    }
+    // The next line is of no process: it ends nothing, and stands before the record.
+    assert_eq!((out.events.len(), out.events[0].first_offset), (1, 18_425));
+    let last = Record { offset: 18_500, ..record() };
+    transformer.close_records(&last, &mut out);
+    let event = out.events[1];
+    let joined =
+        Joined { lines: 3, hash: join_hash([(18_422, 7), (18_423, 7), (18_424, 7)].into_iter()) };
     let parts = parse_event_id(out.id(&event)).unwrap();
     assert_eq!((parts.index, parts.joined, parts.offset), (7, Some(joined), 18_422));
     assert_eq!((event.first_offset, event.last_offset, event.index), (18_422, 18_424, 7));
-    assert!(shown(&out, &event, &["event_id"]).contains(out.id(&event)));
+    let text = shown(&out, &event, &["content", "rank", "message"]);
+    let content =
+        r#"content="Traceback (most recent call last):\n  File \"a.py\", line 7\nKeyError: 'a'""#;
+    assert!(text.starts_with(content) && text.contains("rank=3"), "{text}");
+    assert!(text.contains("\\n[rank3]: KeyError"), "{text}");
+    let closed = out.lines_of(1).expect("it was joined");
+    assert_eq!(closed.line(1), lines[1].as_bytes());
+    assert!(out.lines_of(0).is_none());
 }
 
 #[test]

@@ -7,9 +7,11 @@ use std::ops::Range;
 use riverhog_parsers::fields::Fields;
 use riverhog_parsers::grok::{Capture, FieldType, to_float, to_int};
 use riverhog_parsers::level::Level;
+use riverhog_parsers::peel::Marks;
 
 use super::bind::{BoundRule, Slot};
 use super::format;
+use super::marks::MarkIds;
 use super::record::{HostState, LabelState, RecordTexts};
 use super::steps::Edit;
 use crate::value::{Value, Values};
@@ -23,8 +25,13 @@ pub(super) struct View<'a> {
     pub(super) received_ns: i64,
     /// `timestamp`, or `received` where that is too far away.
     pub(super) template_ns: i64,
-    /// The line as text.
+    /// The raw line as text.
     pub(super) message: &'a str,
+    /// The line without what was peeled off.
+    pub(super) line: &'a str,
+    /// What was peeled off.
+    pub(super) marks: Marks<'a>,
+    pub(super) mark_ids: MarkIds,
     pub(super) parsed: Parsed<'a>,
     /// Secret values have left the line, and the record's texts are shown without theirs. Before
     /// that they are whole: parsers read lines as they were written, and tables know hosts by name.
@@ -148,7 +155,20 @@ impl<'a> Parsed<'a> {
             let capture = self.captures.get(self.taken.content)?;
             capture.start as usize..capture.end as usize
         };
-        std::ptr::eq(self.source, message).then_some(place)
+        // What was peeled off stood in front of it, or the line was copied.
+        let before = (self.source.as_ptr() as usize).checked_sub(message.as_ptr() as usize)?;
+        let is_inside = before + self.source.len() <= message.len();
+        is_inside.then(|| before + place.start..before + place.end)
+    }
+
+    /// True for a field that a parser gave.
+    pub(super) fn has_field(&self, name: &str) -> bool {
+        if let Some(fields) = self.fields {
+            return fields.find(name, self.source).is_some();
+        }
+        let Some(rule) = self.rule else { return false };
+        let mut captures = self.captures.iter();
+        captures.any(|capture| rule.fields[usize::from(capture.field)].name == name)
     }
 
     /// All tags, those of steps last.
@@ -188,6 +208,10 @@ impl<'a> View<'a> {
         match slot {
             Slot::Tags => self.parsed.tags().nth(nth).map(Value::Text),
             Slot::Field { field, record } => match self.parsed.field(field, nth) {
+                None if nth == 0 && self.parsed.edit.is_none() => {
+                    let mark = self.mark_ids.value(field, &self.marks);
+                    mark.or_else(|| self.record_text(record))
+                }
                 None if nth == 0 => self.record_text(record),
                 value => value,
             },
@@ -198,6 +222,7 @@ impl<'a> View<'a> {
             Slot::Level => self.parsed.level.map(Value::Level),
             Slot::Component => self.parsed.component.map(Value::Text),
             Slot::Content => self.parsed.content.map(Value::Text),
+            Slot::Line => Some(Value::Text(self.line)),
             Slot::Message => Some(Value::Text(self.message)),
             Slot::Rank => self.parsed.rank.map(Value::Int),
             Slot::Partition => Some(Value::Int(i64::from(self.texts.partition()))),

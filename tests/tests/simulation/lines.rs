@@ -85,8 +85,8 @@ impl Log {
         let rid = lines.len() as u64;
         let (task, poison) = if let Some((task, left)) = self.open[stream] {
             self.open[stream] = (left > 1).then_some((task, left - 1));
-            value.push_str("+ ");
-            value.push_str(&single(now_ms, task, stream, rid, "more", "fine"));
+            let line = single(now_ms, task, stream, rid, "more", "fine");
+            value.push_str(&line.replacen("]: ", "]: + ", 1));
             (task, false)
         } else {
             let task = random.pick(&['a', 'a', 'b', 'b', 'b', 'c', 'd']);
@@ -142,7 +142,7 @@ fn single(now_ms: i64, task: char, stream: usize, rid: u64, kind: &str, word: &s
     let (hour, minute, second) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
     let level = level_of(task);
     format!(
-        "2026-03-12 {hour:02}:{minute:02}:{second:02},{:03} {level} task={task} s={stream} \
+        "(W-{task} pid=1) [rank{stream}]: 2026-03-12 {hour:02}:{minute:02}:{second:02},{:03} {level} task={task} s={stream} \
          rid={rid} {kind} {word}",
         now_ms % 1000
     )

@@ -27,7 +27,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
 
 use crate::store::{Shared, SimBulk, SimLetters, SimStore};
-use crate::variants::{ARCHIVE, JoiningTransform, SINKS, VAULT, Variant, variants};
+use crate::variants::{ARCHIVE, SINKS, SwappingTransform, VAULT, Variant, variants};
 use crate::world::{BUCKETS, Told};
 
 /// How often the simulated source looks at the broker.
@@ -37,7 +37,7 @@ pub(crate) struct Member {
     pub(crate) number: usize,
     pub(crate) runtime: Runtime,
     stop: watch::Sender<bool>,
-    transform: Arc<JoiningTransform>,
+    transform: Arc<SwappingTransform>,
     fingerprint: watch::Sender<Arc<str>>,
     driver: JoinHandle<Ended>,
     pub(crate) memory: Memory,
@@ -65,7 +65,7 @@ impl Member {
         let memory = Memory::new(16 << 20);
         let variant = &variants()[variant];
         let seed = world.lock().random.next();
-        let transform = Arc::new(JoiningTransform::new(variant));
+        let transform = Arc::new(SwappingTransform::new(variant));
         let (fingerprint, known) = watch::channel(Arc::clone(&variant.fingerprint));
         let driver = {
             let _guard = runtime.enter();
@@ -125,7 +125,7 @@ impl Parts {
         self,
         memory: Memory,
         stop: watch::Receiver<bool>,
-        (transform, fingerprint): (Arc<JoiningTransform>, watch::Receiver<Arc<str>>),
+        (transform, fingerprint): (Arc<SwappingTransform>, watch::Receiver<Arc<str>>),
     ) -> Driver {
         let (cured, cures) = mpsc::channel(64);
         let jitter = Arc::new(Jitter::new(self.seed));

@@ -1,20 +1,16 @@
 //! The configurations of the simulation: a base and five changes of it (routes, prefixes, zone,
-//! parser, stream key), each compiled once for all seeds; and the joining stage that stands
-//! between records and the real transform.
+//! parser, what tells streams apart), each compiled once for all seeds, with the real transform.
 //!
 //! Invariant: a line's destinations follow from its task and the variant alone
 //! ([`Variant::sinks_of`]), so that the checker needs no second parser.
 
-use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Duration;
 
 use riverhog::source::RecordBatch;
-use riverhog::transform::{BatchTransform, Carry, Position, Transformed};
-use riverhog_parsers::lines::split_lines;
-use riverhog_rules::event::EventBuffer;
-use riverhog_rules::origin::{Joined, join_hash};
-use riverhog_rules::plan::Plan;
-use riverhog_rules::transform::{Line, ReceivedSource, Record, Transformer};
+use riverhog::telemetry::metrics::Metrics;
+use riverhog::transform::{BatchTransform, Carry, PlanTransform, Position, Transformed};
+use riverhog_config::EnvelopeKind;
 
 pub(crate) const SEARCH: usize = 0;
 pub(crate) const ARCHIVE: usize = 1;
@@ -28,8 +24,7 @@ pub(crate) const COUNT: usize = 6;
 pub(crate) struct Variant {
     pub(crate) number: usize,
     pub(crate) fingerprint: Arc<str>,
-    pub(crate) plan: Arc<Plan>,
-    join_by_task: bool,
+    transform: PlanTransform,
 }
 
 /// All of them, compiled at the first use.
@@ -49,14 +44,15 @@ fn compile(number: usize) -> Variant {
     Variant {
         number,
         fingerprint: Arc::from(config.fingerprint.as_str()),
-        plan: config.plan,
-        join_by_task: number == 5,
+        transform: PlanTransform::new(config.plan, EnvelopeKind::None, 1 << 20, Metrics::new()),
     }
 }
 
 fn text(number: usize) -> String {
     let prefix = if number == 2 { "{task}/all/" } else { "{task}/{timestamp:%Y-%m-%d}/" };
     let zone = if number == 3 { "Asia/Shanghai" } else { "UTC" };
+    // Streams are told apart by rank and task, or by the task alone.
+    let layers = if number == 5 { "'worker'" } else { "'worker', 'rank'" };
     let content = if number == 4 { "component" } else { "content" };
     let routes = if number == 1 {
         "[[route]]\nsinks = ['search', 'archive', 'vault']\n"
@@ -74,11 +70,21 @@ topics = ["train"]
 group = "sim"
 [labels]
 task = {{ from = ["fields.task"], default = "none" }}
+[peel]
+layers = [{layers}]
+[join]
+builtin = false
+lines_max = 3
+gap = "1h"
+[[join.rules]]
+name = "open"
+start = ' open '
+continue = '^(?:\[rank\d\]: )?[+] '
 [time]
 zone = "{zone}"
 [[parse]]
 name = "line"
-grok = '^(?:[+] )?%{{TIMESTAMP_ISO8601:log_time}} %{{LOGLEVEL:level}} task=%{{WORD:task}} s=%{{WORD:stream}} rid=%{{INT:rid}} %{{GREEDYDATA:{content}}}'
+grok = '^(?:\[rank\d\]: )?(?:[+] )?%{{TIMESTAMP_ISO8601:log_time}} %{{LOGLEVEL:level}} task=%{{WORD:task}} s=%{{WORD:stream}} rid=%{{INT:rid}} %{{GREEDYDATA:{content}}}'
 time = {{ field = "log_time", formats = ["yyyy-MM-dd HH:mm:ss,SSS"], zone = "UTC" }}
 [[transform]]
 when = 'fields.task == "d"'
@@ -119,30 +125,16 @@ impl Variant {
     }
 }
 
-/// Joins continuations to their opener, stream by stream, then transforms for real.
-pub(crate) struct JoiningTransform {
+/// The real transform, of one variant or another.
+pub(crate) struct SwappingTransform {
     variant: Mutex<&'static Variant>,
     /// As a host table that was read again: used once the driver has taken note of it.
     offered: Mutex<Option<&'static Variant>>,
 }
 
-/// What the joining stage holds between batches: by stream, the open record.
-#[derive(Default)]
-struct OpenRecords(BTreeMap<String, OpenRecord>);
-
-struct OpenRecord {
-    /// Offset, record time and index of each line.
-    lines: Vec<(i64, u32)>,
-    time_ms: i64,
-    text: Vec<u8>,
-}
-
-/// A record ends with this many lines at the latest.
-const LINES_MAX: usize = 3;
-
-impl BatchTransform for JoiningTransform {
+impl BatchTransform for SwappingTransform {
     fn carry(&self) -> Option<Carry> {
-        Some(Box::new(OpenRecords::default()))
+        self.variant().transform.carry()
     }
 
     fn transform(
@@ -150,68 +142,17 @@ impl BatchTransform for JoiningTransform {
         batch: &RecordBatch,
         lineage: &str,
         carry: Option<&mut Carry>,
-        _from: Position,
+        from: Position,
     ) -> Transformed {
-        let mut fresh: Carry = Box::<OpenRecords>::default();
-        let carry = carry.unwrap_or(&mut fresh);
-        let open = carry.downcast_mut::<OpenRecords>().expect("this stage's own carry");
-        let mut transformer = Transformer::new(Arc::clone(&self.variant().plan));
-        let mut events = EventBuffer::default();
-        let mut emit = |record: OpenRecord| {
-            let (offset, index) = record.lines[0];
-            let of_first = Record {
-                topic: &batch.partition.topic,
-                partition: batch.partition.number,
-                offset,
-                key: None,
-                headers: &[],
-                received_ns: record.time_ms * 1_000_000,
-                received_source: ReceivedSource::CreateTime,
-                envelope: None,
-                lineage,
-                time_ms: record.time_ms,
-            };
-            transformer.begin_record(&of_first);
-            let line = Line { raw: &record.text, index, cut: false };
-            if record.lines.len() == 1 {
-                transformer.line(&of_first, &line, &mut events);
-                return;
-            }
-            let hash = join_hash(record.lines.iter().copied());
-            let joined = Joined { lines: record.lines.len() as u32, hash };
-            let last = record.lines[record.lines.len() - 1].0;
-            transformer.joined(&of_first, &line, joined, last, &mut events);
-        };
-        for entry in &batch.records {
-            let Some(value) = entry.value else { continue };
-            for (index, raw) in split_lines(batch.slice(value)).enumerate() {
-                let text = String::from_utf8_lossy(raw);
-                let stream = self.stream(&text);
-                let at = (entry.offset, index as u32);
-                if text.starts_with('+') {
-                    if let Some(record) = open.0.get_mut(&stream) {
-                        record.lines.push(at);
-                        record.text.push(b'\n');
-                        record.text.extend_from_slice(raw);
-                        if record.lines.len() == LINES_MAX {
-                            open.0.remove(&stream).into_iter().for_each(&mut emit);
-                        }
-                        continue;
-                    }
-                } else {
-                    open.0.remove(&stream).into_iter().for_each(&mut emit);
-                }
-                let record =
-                    OpenRecord { lines: vec![at], time_ms: entry.time_ms, text: raw.to_vec() };
-                if text.contains(" open ") {
-                    open.0.insert(stream, record);
-                } else {
-                    emit(record);
-                }
-            }
-        }
-        let open_from = open.0.values().map(|record| record.lines[0].0).min();
-        Transformed { events: events.into(), open_from, rest: None }
+        self.variant().transform.transform(batch, lineage, carry, from)
+    }
+
+    fn close_after(&self, carry: &Carry) -> Option<Duration> {
+        self.variant().transform.close_after(carry)
+    }
+
+    fn close(&self, batch: &RecordBatch, lineage: &str, carry: &mut Carry) -> Transformed {
+        self.variant().transform.close(batch, lineage, carry)
     }
 
     fn swap_tables(&self) {
@@ -221,9 +162,9 @@ impl BatchTransform for JoiningTransform {
     }
 }
 
-impl JoiningTransform {
-    pub(crate) fn new(variant: &'static Variant) -> JoiningTransform {
-        JoiningTransform { variant: Mutex::new(variant), offered: Mutex::default() }
+impl SwappingTransform {
+    pub(crate) fn new(variant: &'static Variant) -> SwappingTransform {
+        SwappingTransform { variant: Mutex::new(variant), offered: Mutex::default() }
     }
 
     /// Offers the routes of another variant, as if they followed from a table.
@@ -233,12 +174,5 @@ impl JoiningTransform {
 
     fn variant(&self) -> &'static Variant {
         *self.variant.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// What tells the streams of a partition apart.
-    fn stream(&self, text: &str) -> String {
-        let key = if self.variant().join_by_task { " task=" } else { " s=" };
-        let after = text.split(key).nth(1).unwrap_or("");
-        after.chars().take(1).collect()
     }
 }

@@ -7,6 +7,7 @@
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use riverhog_parsers::lines::split_lines;
+use riverhog_rules::join::Closed;
 use serde_json::{Map, Value, json};
 
 use super::DeadLetter;
@@ -67,6 +68,11 @@ impl Letter {
                 "index": event.index,
             }),
         );
+        if let Some(closed) = batch.events.lines_of(dead.event) {
+            text.insert("records".into(), joined_records(closed, value_max));
+            let value = Value::Object(text).to_string().into_bytes();
+            return Letter { key: id.to_vec(), value };
+        }
         let lines = records.records.iter();
         let of_event = lines
             .skip_while(|record| record.offset < event.first_offset)
@@ -99,6 +105,31 @@ impl Letter {
         let value = Value::Object(text).to_string().into_bytes();
         Letter { key: id.to_vec(), value }
     }
+}
+
+/// The lines of a joined record, each as a record: they may have come in several batches, with lines
+/// of other streams between them. Key and headers are those of the first.
+fn joined_records(closed: &Closed, value_max: usize) -> Value {
+    let each = value_max / closed.lines.len();
+    let records = closed.lines.iter().enumerate().map(|(number, (offset, index))| {
+        let mut value = Map::new();
+        value.insert("offset".into(), json!(offset));
+        value.insert("index".into(), json!(index));
+        if number == 0 {
+            if let Some(key) = &closed.record.key {
+                put_bytes(&mut value, "key", key, each);
+            }
+            let headers = closed
+                .record
+                .headers
+                .iter()
+                .map(|(name, value)| (name.clone(), json!(String::from_utf8_lossy(value))));
+            value.insert("headers".into(), Value::Object(headers.collect()));
+        }
+        put_bytes(&mut value, "value", closed.line(number), each);
+        Value::Object(value)
+    });
+    Value::Array(records.collect())
 }
 
 /// The bytes a letter keeps of a record: of a record of several lines only the event's own, so that

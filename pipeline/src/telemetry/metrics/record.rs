@@ -93,6 +93,11 @@ impl Metrics {
         add(&self.inner.source.transform_lines, lines, labels);
     }
 
+    /// Records closed by the clock, at the end of their partition.
+    pub fn records_closed_early(&self, records: u64) {
+        add(&self.inner.source.records_closed_early, records, []);
+    }
+
     /// Lines whose host is not in the table of hosts.
     pub fn unknown_hosts(&self, lines: u64) {
         add(&self.inner.source.unknown_host_lines, lines, []);

@@ -26,7 +26,12 @@ pub(super) fn in_share(share: Share, step: &str, key: EventKey<'_>) -> bool {
 }
 
 /// The hash of the values that name a stream; an empty value counts as absent.
-pub(super) fn stream_hash(salt: &str, slots: &[Slot], view: &View<'_>, text: &mut String) -> u64 {
+pub(in super::super) fn stream_hash(
+    salt: &str,
+    slots: &[Slot],
+    view: &View<'_>,
+    text: &mut String,
+) -> u64 {
     let mut hasher = Hasher::new(salt);
     for slot in slots {
         text.clear();

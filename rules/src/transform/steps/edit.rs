@@ -9,6 +9,7 @@ use riverhog_parsers::grok::{FieldType, to_float, to_int};
 use riverhog_parsers::level::Level;
 
 use super::super::format;
+use super::super::marks;
 use super::super::view::{Parsed, Tags, Taken, View};
 use crate::json::{write_float, write_int, write_string};
 use crate::step::{FAILURE_TAG, NamePattern, Target};
@@ -90,7 +91,7 @@ impl Edit {
         let parsed = &base.parsed;
         let (content, content_place) = match self.content {
             Part::Parsed => (parsed.content, parsed.taken.content),
-            Part::Absent => (Some(base.message), Taken::NONE),
+            Part::Absent => (Some(base.line), Taken::NONE),
             Part::Given { value, .. } => (Some(self.show(value)), Taken::NONE),
         };
         let component = match self.component {
@@ -134,6 +135,17 @@ impl Edit {
             let (name, value) = (edit.write(name), edit.write(value));
             edit.entries.push(Entry { name, value, kind, made: false });
         });
+        for (name, value) in marks::fields(&base.marks) {
+            if self.find(name, 0).is_none() {
+                let (value, kind) = match value {
+                    Value::Text(text) => (self.write(text), FieldKind::Text),
+                    Value::Int(number) => (self.write(&number.to_string()), FieldKind::Int),
+                    Value::Float(_) | Value::Level(_) | Value::Time(_) => continue,
+                };
+                let name = self.write(name);
+                self.entries.push(Entry { name, value, kind, made: false });
+            }
+        }
         self.copied = self.text.len();
     }
 

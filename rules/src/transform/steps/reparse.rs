@@ -58,7 +58,7 @@ impl ReparseScratch {
             };
             match outcome {
                 Outcome::Matched => {
-                    let mut view = View { message: text, parsed: Parsed::NOTHING, ..*base };
+                    let mut view = View { line: text, parsed: Parsed::NOTHING, ..*base };
                     view.parsed.rule = Some(bound);
                     view.parsed.source = text;
                     if let Some(format) = &bound.format {
