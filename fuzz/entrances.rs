@@ -11,7 +11,7 @@ use std::sync::OnceLock;
 use riverhog_parsers::fields::{Duplicates, FieldValue, Fields};
 use riverhog_parsers::formats::{
     Delimited, DelimitedOptions, Dissect, FieldConversion, Format, FormatParser, Json, JsonOptions,
-    KeyValue, KeyValueOptions, Whitespace,
+    KeyValue, KeyValueOptions, LetterCase, Whitespace,
 };
 use riverhog_parsers::grok::{Grok, GrokOptions, Outcome};
 use riverhog_parsers::lines::to_text;
@@ -117,6 +117,9 @@ pub(crate) fn key_value(data: &[u8]) {
         whitespace: Whitespace::Strict,
         trim_key: "\"<".to_owned(),
         trim_value: "',".to_owned(),
+        remove_char_value: "ß%".to_owned(),
+        transform_key: Some(LetterCase::Capital),
+        transform_value: Some(LetterCase::Upper),
         prefix: "p.".to_owned(),
         allow_empty_values: true,
         recursive: true,

@@ -1,18 +1,17 @@
 //! Grok beside the engines that it could have been: one line of each kind, matching and not,
-//! through the pattern, through PCRE2's machine code alone and through the regex crate; and fifty
-//! formats told apart.
+//! through the pattern, through PCRE2's machine code alone and through the regex crate.
 //!
 //! The invariant: what is compared runs in one process, in turns, so that ratios hold on a machine
-//! that does other things too. Next stop: `report.rs`.
+//! that does other things too. Next stop: `formats.rs`.
 
 use anyhow::{Result, anyhow};
 use pcre2::bytes::{Regex as Pcre, RegexBuilder as PcreBuilder};
 use regex::bytes::{Regex, RegexBuilder};
 use riverhog::clock;
-use riverhog_parsers::grok::{Dispatch, Grok, GrokOptions, Outcome};
+use riverhog_parsers::grok::{Grok, GrokOptions};
 use std::hint::black_box;
 
-use crate::report;
+use crate::{formats, report};
 
 const SWIFT: &str = "%{TIMESTAMP_ISO8601:log_time} %{LOGLEVEL:level} %{NOTSPACE:component}: \
                      %{GREEDYDATA:content}";
@@ -57,10 +56,10 @@ const CASES: [(&str, &str, &str); 11] = [
 pub(crate) struct Args {
     /// How often a line is read in a round
     #[arg(long, default_value_t = 20_000)]
-    lines: u32,
+    pub(crate) lines: u32,
     /// Rounds, of which the median is told
     #[arg(long, default_value_t = 9)]
-    rounds: usize,
+    pub(crate) rounds: usize,
 }
 
 pub(crate) fn run(args: &Args) -> Result<()> {
@@ -69,8 +68,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     for (name, pattern, line) in CASES {
         report::print(&case(args, name, pattern, line)?)?;
     }
-    report::print(&formats(args, "^")?)?;
-    report::print(&formats(args, "")?)
+    formats::run(args)
 }
 
 fn case(args: &Args, name: &str, pattern: &str, line: &str) -> Result<String> {
@@ -107,82 +105,7 @@ fn case(args: &Args, name: &str, pattern: &str, line: &str) -> Result<String> {
     Ok(format!("| {name} | {} | {own} | {pcre} | {regex} |", grok.tier().as_str()))
 }
 
-/// Fifty formats, each with its line: the right pattern alone, those that are left of fifty, and
-/// all fifty in order.
-fn formats(args: &Args, anchor: &str) -> Result<String> {
-    let (mut groks, mut lines) = (Vec::new(), Vec::new());
-    for word in ["Trainer", "Loader", "Saver", "NCCL", "Eval"] {
-        for (pattern, line) in SHAPES {
-            groks.push(compile(&format!("{anchor}{}", pattern.replace("WHO", word)))?);
-            lines.push(line.replace("WHO", word));
-        }
-    }
-    let dispatch = Dispatch::new(&groks);
-    let mut selection = dispatch.scratch();
-    let mut scratches: Vec<_> = groks.iter().map(Grok::scratch).collect();
-    let mut captures = Vec::new();
-    let mut times = [Vec::new(), Vec::new(), Vec::new()];
-    let turns = args.lines / 50;
-    for _ in 0..args.rounds {
-        let mut matches = |index: usize, line: &str| {
-            groks[index].run(line, &mut scratches[index], &mut captures) == Outcome::Matched
-        };
-        times[0].push(each(turns, || {
-            for (index, line) in lines.iter().enumerate() {
-                black_box(matches(index, black_box(line)));
-            }
-        }));
-        times[1].push(each(turns, || {
-            for line in &lines {
-                let mut left = dispatch.select(black_box(line), &mut selection);
-                black_box(left.find(|index| matches(*index, line)));
-            }
-        }));
-        times[2].push(each(turns, || {
-            for line in &lines {
-                black_box((0..groks.len()).find(|index| matches(*index, black_box(line))));
-            }
-        }));
-    }
-    for time in times.iter_mut().flatten() {
-        *time /= lines.len() as f64;
-    }
-    let [alone, chosen, all] = times.map(|mut times| Spread::of(&mut times));
-    let (ratio, in_order) = (chosen.median / alone.median, all.median / alone.median);
-    let kind = if anchor.is_empty() { "without" } else { "with" };
-    Ok(format!(
-        "\n50 formats {kind} an anchor: the right one alone {alone} ns; chosen {chosen} ns, ratio \
-         {ratio:.2}; all in order {all} ns, ratio {in_order:.2}"
-    ))
-}
-
-/// A pattern and a line of it.
-const SHAPES: [(&str, &str); 10] = [
-    (
-        "%{TIMESTAMP_ISO8601:t} %{LOGLEVEL:l} WHO: %{GREEDYDATA:m}",
-        "2026-03-12 10:23:45,123 INFO WHO: step 12 of 5000 with loss 2.15 and lr 1e-5",
-    ),
-    (
-        r"\[%{TIMESTAMP_ISO8601:t}\] \[%{LOGLEVEL:l}\] \[WHO\] %{GREEDYDATA:m}",
-        "[2026-03-12 10:23:45,123] [INFO] [WHO] step 12 of 5000 with loss 2.15 and lr 1e-5",
-    ),
-    ("%{LOGLEVEL:l}:WHO:%{GREEDYDATA:m}", "INFO:WHO:step 12 of 5000 with loss 2.15 and lr 1e-5"),
-    (r"\[rank%{INT:r}\]: WHO %{GREEDYDATA:m}", "[rank12]: WHO step 12 of 5000 with loss 2.15"),
-    (
-        r"%{SYSLOGTIMESTAMP:t} %{HOSTNAME:h} WHO\[%{INT:p}\]: %{GREEDYDATA:m}",
-        "Mar  7 04:02:11 node-12 WHO[123]: step 12 of 5000 with loss 2.15 and lr 1e-5",
-    ),
-    (r"\{'WHO': %{NUMBER:loss}, 'lr': %{NOTSPACE:lr}", "{'WHO': 2.15, 'lr': 1e-5, 'step': 12}"),
-    ("WHO step=%{INT:s} loss=%{NUMBER:l} %{GREEDYDATA:m}", "WHO step=12 loss=2.15 lr=1e-5 x=1"),
-    (r"\(WHO pid=%{INT:p}\) %{GREEDYDATA:m}", "(WHO pid=1234) step 12 of 5000 with loss 2.15"),
-    (
-        r"I%{INT:d} %{TIME:t} +%{INT:p} WHO.py:%{INT:n}\] %{GREEDYDATA:m}",
-        "I0312 10:23:45.123456  1234 WHO.py:120] step 12 of 5000 with loss 2.15 and lr 1e-5",
-    ),
-    ("<%{INT:pri}>WHO %{NOTSPACE:h} %{GREEDYDATA:m}", "<13>WHO node-12 step 12 of 5000 loss 2.15"),
-];
-
-fn compile(pattern: &str) -> Result<Grok> {
+pub(crate) fn compile(pattern: &str) -> Result<Grok> {
     Grok::compile(pattern, &GrokOptions::default()).map_err(|error| anyhow!("{pattern}: {error}"))
 }
 
@@ -222,7 +145,7 @@ fn without_names(expression: &str) -> String {
 }
 
 /// Nanoseconds of one turn.
-fn each(turns: u32, mut turn: impl FnMut()) -> f64 {
+pub(crate) fn each(turns: u32, mut turn: impl FnMut()) -> f64 {
     let started = clock::instant();
     for _ in 0..turns {
         turn();
@@ -231,14 +154,14 @@ fn each(turns: u32, mut turn: impl FnMut()) -> f64 {
 }
 
 /// A median with the least and the greatest.
-struct Spread {
-    median: f64,
+pub(crate) struct Spread {
+    pub(crate) median: f64,
     least: f64,
     greatest: f64,
 }
 
 impl Spread {
-    fn of(times: &mut [f64]) -> Spread {
+    pub(crate) fn of(times: &mut [f64]) -> Spread {
         times.sort_by(f64::total_cmp);
         let at = |index: usize| times.get(index).copied().unwrap_or(f64::NAN);
         Spread {
@@ -257,6 +180,8 @@ impl std::fmt::Display for Spread {
 
 #[cfg(test)]
 mod tests {
+    use riverhog_parsers::grok::Outcome;
+
     use super::*;
 
     #[test]

@@ -11,7 +11,9 @@ mod child;
 mod consumer;
 mod end_to_end;
 mod engines;
+mod formats;
 mod http;
+mod instructions;
 mod load;
 mod object_store;
 mod parsing;
@@ -41,6 +43,8 @@ enum Command {
     Parsing(parsing::Args),
     /// One line of each kind through grok, PCRE2 alone and the regex crate
     Engines(engines::Args),
+    /// Instructions of the hottest paths beside stored baselines; fails above 5 % more
+    Instructions(instructions::Args),
     /// A child: consumes the topic and does nothing with it
     #[command(hide = true)]
     Consumer(consumer::Args),
@@ -75,6 +79,7 @@ fn run(command: Command) -> Result<()> {
         Command::Backlog(args) => end_to_end::run(&args.for_backlog()),
         Command::Parsing(args) => parsing::run(&args),
         Command::Engines(args) => engines::run(&args),
+        Command::Instructions(args) => instructions::run(&args),
         Command::Consumer(args) => consumer::run(&args),
         Command::Source(args) => source::run(&args),
         Command::BulkStore(args) => bulk_store::run(args),

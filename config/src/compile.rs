@@ -4,6 +4,7 @@
 
 mod join;
 mod parse;
+mod patterns;
 mod redact;
 mod tables;
 mod transform;
@@ -17,6 +18,7 @@ use riverhog_rules::{
     Condition, HostRule, LabelRule, Names, Plan, Route, Selector, Stage, Target, TargetKind,
     Template, UnparsedPolicy, Zone,
 };
+use std::cell::Cell;
 use std::ops::Range;
 pub(crate) use tables::TableFiles;
 
@@ -36,7 +38,7 @@ pub(crate) fn compile(context: &Context<'_>, drafts: &Drafts) -> Compiled {
         names = names.columns(table.columns().iter().cloned());
     }
     let hosts_unread = drafts.hosts.table.is_some() && hosts.is_none();
-    let compiler = Compiler { context, names, hosts_unread };
+    let compiler = Compiler { context, names, hosts_unread, files: Cell::new(0) };
     let zone = compiler.zone(drafts);
     let plan = Plan {
         peel: drafts.peel,
@@ -81,9 +83,16 @@ struct Compiler<'a> {
     names: Names,
     /// There is a host table whose columns could not be learnt.
     hosts_unread: bool,
+    /// How many files of patterns have been read.
+    files: Cell<usize>,
 }
 
 impl Compiler<'_> {
+    /// A number for one more file beside the configuration's own, by which its problems are sorted.
+    fn next_file(&self, first: usize) -> usize {
+        first + self.files.replace(self.files.get() + 1)
+    }
+
     /// Reports a problem at its place inside a string. What came from outside is not shown.
     fn report(&self, name: &str, text: &Text, inside: Inside, fallback: &str) {
         let at = text.value.get(inside.span.clone()).unwrap_or_default();

@@ -217,7 +217,7 @@ pub(crate) static PARTS: [Part; 14] = [
         key: "peel",
         shape: Shape::One(&PEEL),
         doc: "What transports put in front of a line comes off in layers before it is joined and \
-              parsed.",
+              parsed. Without this section nothing does.",
     },
     Part {
         key: "join",

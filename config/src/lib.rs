@@ -16,6 +16,7 @@ mod env;
 mod fingerprint;
 mod generate;
 mod guarantee;
+mod pattern_files;
 mod pieces;
 mod quantity;
 mod reader;
@@ -29,6 +30,7 @@ pub use diagnostic::{Counts, Diagnostic, Place, Report, Severity, SourceFile};
 pub use env::{Env, ProcessEnv};
 pub use generate::{reference_page, schema};
 pub use guarantee::guarantees;
+pub use pattern_files::{PatternFile, read_pattern_files};
 pub use render::{render_all, summary};
 pub use riverhog_parsers::envelope::EnvelopeKind;
 pub use settings::{

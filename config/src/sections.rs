@@ -7,6 +7,7 @@ mod dead_letter;
 mod formats;
 mod join;
 mod kafka_properties;
+mod paths;
 mod prefix;
 mod redact;
 mod rules;

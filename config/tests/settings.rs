@@ -334,3 +334,42 @@ fn what_is_hardly_meant_is_a_warning() {
     assert_eq!(config.warnings[0].severity, Severity::Warning);
     assert_eq!(config.warnings[0].message, "no route leads to the sink `spare`");
 }
+
+#[test]
+fn files_of_patterns_are_read_below_inline_ones_and_count() {
+    let config = good("pattern_files.toml");
+    let LineParser::Grok(grok) = &config.plan.parse[0].parser else { panic!("a pattern") };
+    let outcome = |line| grok.run(line, &mut grok.scratch(), &mut Vec::new());
+    assert_eq!(outcome("step=7 of 9 x"), Outcome::Matched);
+    assert!(matches!(outcome("step 7 of 9 x"), Outcome::Unmatched(_)));
+
+    let folder = tempfile::tempdir().expect("a folder of our own");
+    let path = folder.path().join("a.toml");
+    let parse = "[[parse]]\nname = 'p'\ngrok = '%{STEP:step}'\npattern_files = ['own.grok']\n";
+    fs::write(&path, format!("{BASE}{parse}")).unwrap();
+    let fingerprint = |text: &str| {
+        fs::write(folder.path().join("own.grok"), text).unwrap();
+        load(&path, &With("", "", "1")).unwrap_or_else(|it| panic!("{it}")).fingerprint
+    };
+    assert_eq!(fingerprint("STEP x\n"), fingerprint("STEP x\n"));
+    assert_ne!(fingerprint("STEP x\n"), fingerprint("STEP y\n"));
+}
+
+#[test]
+fn all_expressions_are_run_on_demand_and_fields_stand_in_a_target() {
+    let names = |options: &str| -> Vec<Vec<String>> {
+        let parse = "[[parse]]\nname = 'p'\ngrok = ['%{INT:step:int}', '%{WORD:level}']\n";
+        let config = text(&format!("{BASE}{parse}{options}"));
+        let of = |parser: &LineParser| match parser {
+            LineParser::Grok(grok) => grok.fields().iter().map(|it| it.name.clone()).collect(),
+            LineParser::Format(_) => panic!("a pattern"),
+        };
+        config.plan.parse.iter().map(|rule| of(&rule.parser)).collect()
+    };
+    assert_eq!(names(""), [["step"], ["level"]]);
+    assert_eq!(names("break_on_match = true"), [["step"], ["level"]]);
+    assert_eq!(names("break_on_match = false"), [["step", "level"]]);
+    assert_eq!(names("break_on_match = false\ntarget = '[a][b]'"), [["a.b.step", "a.b.level"]]);
+    let time = "target = 'job'\ntime = { field = 'job.step', formats = ['UNIX'] }";
+    assert_eq!(names(time), [["job.step"], ["job.level"]]);
+}

@@ -320,7 +320,7 @@ fn dropping_is_by_share_and_the_same_each_time() {
     assert!((900..1100).contains(&kept), "{kept}");
     let warn = LINE.replace("INFO", "WARN");
     assert!((0..100).all(|offset| bed.line(&warn, 0, offset).is_some()));
-    assert_eq!(bed.transformer.counters().steps[0].dropped, 2 * (4000 - kept as u64));
+    assert_eq!(bed.transformer.take_counters().steps[0].dropped, 2 * (4000 - kept as u64));
 }
 
 #[test]

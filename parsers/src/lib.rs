@@ -6,8 +6,9 @@
 //! input is an answer (`Outcome`, `Option`), never a panic.
 //!
 //! In the order of a line's trip: [`envelope`] takes the shipper's wrapping off, [`lines`] splits a
-//! value into raw lines, [`peel`] takes prefixes and escape sequences off them, [`grok`] and the built-in [`formats`] find [`fields`], [`time`] and
-//! [`level`] read two of them. The next stop of the trip is the `rules` room.
+//! value into raw lines, [`peel`] takes prefixes and escape sequences off them, [`grok`] and the
+//! built-in [`formats`] find [`fields`], [`time`] and [`level`] read two of them. The next stop of
+//! the trip is the `rules` room.
 
 mod suggest;
 

@@ -19,6 +19,7 @@ use riverhog_rules::plan::{Plan, Tables};
 use riverhog_rules::transform::{Line, PartitionState, ReceivedSource, Record, Transformer};
 
 use crate::buffers::{EventBuffers, Events};
+use crate::clock;
 use crate::source::{RecordBatch, RecordEntry, StampKind};
 use crate::telemetry::metrics::Metrics;
 use crate::unwrap::{Unwrapped, unwrap};
@@ -152,8 +153,11 @@ impl PlanTransform {
 
     fn take(&self) -> (u64, Transformer) {
         let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
-        let (mut version, mut transformer) =
-            idle.unwrap_or_else(|| (0, Transformer::new(Arc::clone(&self.plan))));
+        let (mut version, mut transformer) = idle.unwrap_or_else(|| {
+            let mut transformer = Transformer::new(Arc::clone(&self.plan));
+            transformer.set_ticks(clock::ticks_ns);
+            (0, transformer)
+        });
         let tables = self.tables();
         if version != tables.version {
             version = tables.version;
@@ -192,6 +196,11 @@ impl PlanTransform {
             self.metrics.transform_lines(&step.name, "applied", counts.applied);
             self.metrics.transform_lines(&step.name, "failed", counts.failed);
             self.metrics.transform_lines(&step.name, "dropped", counts.dropped);
+        }
+        for time in &counters.parse_times {
+            if let Some(rule) = self.plan.parse.get(usize::from(time.rule)) {
+                self.metrics.parse_seconds(&rule.name, time.ns as f64 / 1e9);
+            }
         }
         if counters.unknown_hosts > 0 {
             self.metrics.unknown_hosts(counters.unknown_hosts);
@@ -257,6 +266,8 @@ impl BatchTransform for PlanTransform {
         if let Some(state) = state {
             work.transformer.exchange_partition(state);
         }
+        let unparsed = work.transformer.take_unparsed();
+        self.metrics.unparsed_lines().add(&batch.partition, unparsed);
         self.give_back(version, work.transformer);
         let factor = work.events.bytes.len() * 8 / batch.bytes.len().max(1) + 1;
         self.growth_eighths.store(factor, Ordering::Relaxed);
@@ -376,9 +387,11 @@ mod tests {
     use std::num::{NonZeroI64, NonZeroU64};
     use std::sync::Arc;
 
+    use riverhog_parsers::grok::{Grok, GrokOptions};
     use riverhog_rules::Disposition;
     use riverhog_rules::hosts::{HostRule, HostTable};
     use riverhog_rules::names::{Names, Stage};
+    use riverhog_rules::plan::{LineParser, ParseRule};
     use riverhog_rules::selector::Selector;
     use riverhog_rules::step::{Action, RateLimit, Step};
 
@@ -488,6 +501,40 @@ mod tests {
         assert_eq!((dropped(&mut one), dropped(&mut one), dropped(&mut other)), (1, 2, 1));
         let counted = "riverhog_transform_lines_total{outcome=\"dropped\",step=\"flood\"} 4\n";
         assert!(metrics.render().contains(counted), "{}", metrics.render());
+    }
+
+    #[test]
+    fn lines_without_a_parser_are_kept_for_a_look() {
+        let metrics = Metrics::new();
+        let plan = Arc::new(Plan::default());
+        let transform = PlanTransform::new(plan, EnvelopeKind::None, 1 << 20, metrics.clone());
+        let batch = batch(&[Some(b"a"), None, Some(b"b\npassword=hunter2 is secret")]);
+        transform.transform(&batch, "c0ffee00", None, Position::default());
+        let kept = metrics.unparsed_lines().to_json();
+        let kept: Vec<String> = kept["lines"]
+            .as_array()
+            .expect("a list of lines")
+            .iter()
+            .map(|line| format!("{} {} {}", line["offset"], line["index"], line["line"]))
+            .collect();
+        // The latest is first.
+        let secret = r#"2 1 "password=[redacted:password] is secret""#;
+        assert_eq!(kept, [secret, r#"2 0 "b""#, r#"0 0 "a""#]);
+    }
+
+    #[test]
+    fn one_line_in_64_is_measured() {
+        let metrics = Metrics::new();
+        let parser =
+            LineParser::Grok(Grok::compile("%{WORD:word}", &GrokOptions::default()).unwrap());
+        let name = "word".to_owned();
+        let rule = ParseRule { name, when: None, field: None, parser, time: None };
+        let plan = Arc::new(Plan { parse: vec![rule], ..Plan::default() });
+        let transform = PlanTransform::new(plan, EnvelopeKind::None, 1 << 20, metrics.clone());
+        let values = [Some(&b"x"[..]); 200];
+        transform.transform(&batch(&values), "c0ffee00", None, Position::default());
+        let page = metrics.render();
+        assert!(page.contains("riverhog_parse_seconds_count{parser=\"word\"} 3\n"), "{page}");
     }
 
     #[test]

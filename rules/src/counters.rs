@@ -29,6 +29,8 @@ pub struct Counters {
     pub parsers: Vec<ParserCounters>,
     /// One entry for each transform step, in order.
     pub steps: Vec<StepCounters>,
+    /// Lines that were measured; none where the transform was given no clock.
+    pub parse_times: Vec<ParseTime>,
 }
 
 /// Counts of one transform step.
@@ -40,6 +42,15 @@ pub struct StepCounters {
     pub failed: u64,
     /// Events that it dropped.
     pub dropped: u64,
+}
+
+/// How long a parse rule took for a line that it accepted, its time and level included.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ParseTime {
+    /// Index of the rule.
+    pub rule: u16,
+    /// Nanoseconds.
+    pub ns: u64,
 }
 
 /// Counts of one parse rule.
@@ -78,6 +89,7 @@ impl Counters {
         for (kind, values) in other.redacted.iter().enumerate() {
             self.count_redacted(kind, *values);
         }
+        self.parse_times.extend_from_slice(&other.parse_times);
         if self.parsers.len() < other.parsers.len() {
             self.parsers.resize(other.parsers.len(), ParserCounters::default());
         }

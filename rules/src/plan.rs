@@ -68,10 +68,10 @@ pub struct Tables {
 }
 
 impl Default for Plan {
-    /// No rules, UTC, 48 h, keep; sure layers come off, nothing is joined, secrets are masked.
+    /// No rules, UTC, 48 h, keep; nothing is peeled off or joined, secrets are masked.
     fn default() -> Plan {
         Plan {
-            peel: Layers::SURE,
+            peel: Layers::NONE,
             join: None,
             parse: Vec::new(),
             steps: Vec::new(),

@@ -163,6 +163,11 @@ fn grok_answers_each_line() -> Result<()> {
     let pattern = "%{LOGLEVEL:[log][level]} %{SYSLOGPROG}";
     check("grok-ecs", &["grok", "--set", "ecs-v1", pattern], Some("sample.log"))?;
     check("grok-explain", &["grok", "--explain", "%{INT:step:int} %{WORD:[a][b]}"], None)?;
+    check("grok-slips", &["grok", "--explain", "%{INT:n:bool} %{INT :m} %{WORD:w"], None)?;
+    let pattern = "^%{NOTSPACE:word} %{LOGLEVEL:level} %{NOTSPACE:node}: %{INT:step:long}";
+    check("grok-text", &["grok", "--format", "text", pattern], Some("columns.log"))?;
+    let long = format!("{}%{{LOGLEVLE:level}}{}", "训 ".repeat(100), " x".repeat(100));
+    check("grok-wrong-long", &["grok", &long], Some("sample.log"))?;
     check("grok-batch", &["grok", "--batch"], Some("requests.jsonl"))
 }
 
@@ -174,6 +179,7 @@ fn dissect_answers_each_line() -> Result<()> {
     let convert = ["dissect", "--convert", "ms=int", "--convert", "m=float", mapping];
     check("dissect-convert", &convert, Some("sample.log"))?;
     check("dissect-wrong", &["dissect", "%{level} %{+} %{content}"], Some("sample.log"))?;
+    check("dissect-touching", &["dissect", "%{level}%{node} %{content}"], Some("sample.log"))?;
     check("dissect-batch", &["dissect", "--batch"], Some("mappings.jsonl"))
 }
 
@@ -370,6 +376,8 @@ fn missing_credentials_are_told_soon_and_plainly() -> Result<()> {
     let output = command.output()?;
     let stdout = String::from_utf8_lossy(&output.stdout);
     ensure!(stdout.contains("archive  credentials: none were found\n"), "{stdout}");
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    ensure!(stderr.lines().any(|line| line == "asking archive …"), "{stderr}");
     ensure!(stdout.contains("help: set `access_key` and `secret_key`, or "), "{stdout}");
     ensure!(output.status.code() == Some(3), "{output:?}");
     Ok(())

@@ -12,7 +12,14 @@ pub(super) fn check(context: &Context<'_>, drafts: &Drafts) {
     for (index, second) in drafts.sinks.iter().enumerate() {
         check_unreachable_buckets(context, second);
         for first in &drafts.sinks[..index] {
-            if may_meet(first, second) {
+            if let Some((outer, inner)) = nested(first, second) {
+                let message = format!(
+                    "the folder of `{inner}` lies in that of `{outer}`: they could write the same keys"
+                );
+                let help = "give each a folder of its own that is not inside the other's";
+                let problem = Diagnostic::error(&second.place, message, help);
+                context.report(problem.with_related(&first.place, "the other"));
+            } else if may_meet(first, second) {
                 let (one, two) = (&first.sink.name, &second.sink.name);
                 let message = format!("`{one}` and `{two}` could write the same keys");
                 let prefix = second.templates.get(1).map_or("", |it| it.shown());
@@ -32,6 +39,24 @@ fn check_unreachable_buckets(context: &Context<'_>, draft: &SinkDraft) {
             let message = format!("`bucket` never gives \"{}\"", listed.shown());
             context.warn(&listed.place, message, "correct it, or take it out of `buckets`");
         }
+    }
+}
+
+/// The names of two local sinks of which one writes inside the folder of the other: that first.
+fn nested<'a>(first: &'a SinkDraft, second: &'a SinkDraft) -> Option<(&'a str, &'a str)> {
+    let (SinkKind::Local(one), SinkKind::Local(two)) = (&first.sink.kind, &second.sink.kind) else {
+        return None;
+    };
+    let lies_in = |inner: &Path, outer: &Path| {
+        let rest = parts(inner);
+        let rest = rest.strip_prefix(&parts(outer)[..]);
+        rest.is_some_and(|rest| rest.first().is_some_and(|next| next != ".."))
+    };
+    let (first, second) = (first.sink.name.as_str(), second.sink.name.as_str());
+    if lies_in(&two.path, &one.path) {
+        Some((first, second))
+    } else {
+        lies_in(&one.path, &two.path).then_some((second, first))
     }
 }
 
@@ -60,8 +85,13 @@ fn may_meet(first: &SinkDraft, second: &SinkDraft) -> bool {
     }
 }
 
-/// The path without `.` and with `..` taken together, as far as text can tell.
+/// The path as one text, see [`parts`].
 fn normal(path: &Path) -> String {
+    parts(path).join("/")
+}
+
+/// The path without `.` and with `..` taken together, as far as text can tell.
+fn parts(path: &Path) -> Vec<String> {
     let mut parts: Vec<String> = Vec::new();
     for component in path.components() {
         match component {
@@ -72,7 +102,7 @@ fn normal(path: &Path) -> String {
             other => parts.push(other.as_os_str().to_string_lossy().into_owned()),
         }
     }
-    parts.join("/")
+    parts
 }
 
 /// Whether two templates may give the same text; says yes when in doubt.

@@ -1,5 +1,5 @@
-//! `[join]` compiled. Invariant: an expression that does not compile is reported at its place. Next:
-//! `parse.rs`.
+//! `[join]` compiled. Invariant: an expression that does not compile is reported at its place.
+//! Next: `parse.rs`.
 
 use super::{Compiler, ESCAPE, Inside};
 use crate::document::Text;

@@ -1,9 +1,9 @@
 //! `[[parse]]` compiled. A built-in format that says itself where its time stands needs no `time`.
-//! Invariant: an array of grok expressions becomes one rule each, next to
-//! each other and under one name, so "the first that matches" stays the plan's own order. Next:
-//! `checks.rs`.
+//! Invariant: an array of grok expressions becomes one rule each, next to each other and under one
+//! name, so "the first that matches" stays the plan's own order; where all are to be run they
+//! become one. Next: `checks.rs`.
 
-use super::{Compiler, Inside};
+use super::{Compiler, Inside, patterns};
 use crate::diagnostic::Diagnostic;
 use crate::document::Text;
 use crate::sections::{Drafts, ParseDraft, ShapeDraft, TimeDraft};
@@ -85,6 +85,7 @@ fn parsers(compiler: &Compiler<'_>, draft: &ParseDraft) -> Vec<LineParser> {
 fn compile_dissect(compiler: &Compiler<'_>, path: &str, text: &Text) -> Option<Dissect> {
     match Dissect::compile(&text.value) {
         Ok(dissect) => {
+            warn_of_slips(compiler, path, text, &dissect);
             for span in dissect.unresolved() {
                 let message = "this field refers to no other".to_owned();
                 let help = Some("take the name with `%{?name}` in the same mapping".to_owned());
@@ -102,38 +103,48 @@ fn compile_dissect(compiler: &Compiler<'_>, path: &str, text: &Text) -> Option<D
     }
 }
 
+/// What no line can match is an error, what only looks wrong a warning.
+fn warn_of_slips(compiler: &Compiler<'_>, path: &str, text: &Text, dissect: &Dissect) {
+    for slip in dissect.slips() {
+        let (place, name) = (text.place_of(slip.span.clone()), format!("`{path}.dissect`"));
+        let message = format!("{name}: {}", slip.message);
+        if slip.is_hopeless {
+            compiler.context.error(&place, message, slip.help);
+        } else {
+            compiler.context.warn(&place, message, slip.help);
+        }
+    }
+}
+
 fn groks(compiler: &Compiler<'_>, draft: &ParseDraft, texts: &[Text]) -> Vec<LineParser> {
-    let options = GrokOptions {
-        set: draft.set,
-        definitions: draft.patterns.iter().map(|it| (it.0.clone(), it.2.value.clone())).collect(),
-        named_captures_only: true,
-        keep_empty_captures: draft.keep_empty_captures,
-    };
-    if !check_patterns(compiler, draft, &options) {
+    let Some(options) = patterns::options(compiler, draft) else { return Vec::new() };
+    if !check_target(compiler, draft, &options) {
         return Vec::new();
     }
     let compile = |text| compile_grok(compiler, &draft.path, text, &options);
     // All of them are compiled, so that every problem is reported.
     let compiled: Vec<Option<Grok>> = texts.iter().map(compile).collect();
     let compiled: Option<Vec<Grok>> = compiled.into_iter().collect();
-    compiled.unwrap_or_default().into_iter().map(LineParser::Grok).collect()
+    let mut compiled = compiled.unwrap_or_default();
+    if !draft.break_on_match && !compiled.is_empty() {
+        let Some(all) = Grok::all_of(compiled) else {
+            let message = format!("`{}.grok` has more than 65535 fields", draft.path);
+            compiler.context.error(&texts[0].place, message, "make several `[[parse]]` of it");
+            return Vec::new();
+        };
+        compiled = vec![all];
+    }
+    compiled.into_iter().map(LineParser::Grok).collect()
 }
 
-/// Own patterns are compiled by themselves first, so that a problem is reported where it stands.
-fn check_patterns(compiler: &Compiler<'_>, draft: &ParseDraft, options: &GrokOptions) -> bool {
-    let mut fine = true;
-    for (name, place, text) in &draft.patterns {
-        let allowed = |it: char| it.is_ascii_alphanumeric() || it == '_';
-        if name.is_empty() || !name.chars().all(allowed) {
-            let message = format!("`{name}` cannot be the name of a pattern");
-            compiler.context.error(place, message, "use letters, digits and `_`");
-            fine = false;
-        } else {
-            let path = format!("{}.patterns.{name}", draft.path);
-            fine &= compile_grok(compiler, &path, text, options).is_some();
-        }
-    }
-    fine
+fn check_target(compiler: &Compiler<'_>, draft: &ParseDraft, options: &GrokOptions) -> bool {
+    let Some(target) = &draft.target else { return true };
+    // A pattern without a fault of its own has only the target to fail by.
+    let Err(error) = Grok::compile("", options) else { return true };
+    let inside = Inside { span: 0..target.value.len(), message: error.message, help: error.help };
+    let name = format!("{}.target", draft.path);
+    compiler.report(&name, target, inside, "write a name, or `[outer][inner]`");
+    false
 }
 
 fn compile_grok(
@@ -144,31 +155,14 @@ fn compile_grok(
 ) -> Option<Grok> {
     match Grok::compile(&text.value, options) {
         Ok(grok) => {
-            warn_of_open_brace(compiler, path, text);
+            patterns::warn(compiler, &format!("{path}.grok"), text);
             Some(grok)
         }
         Err(error) => {
             let inside = Inside { span: error.span, message: error.message, help: error.help };
-            let name =
-                if path.contains(".patterns.") { path.to_owned() } else { format!("{path}.grok") };
             let fallback = "a field is `%{PATTERN:name}`; escape what is meant literally with `\\`";
-            compiler.report(&name, text, inside, fallback);
+            compiler.report(&format!("{path}.grok"), text, inside, fallback);
             None
-        }
-    }
-}
-
-/// Grok takes an open `%{` as it stands, which is hardly what was meant.
-fn warn_of_open_brace(compiler: &Compiler<'_>, path: &str, text: &Text) {
-    let value = &text.value;
-    for (at, _) in value.match_indices("%{") {
-        let rest = &value[at + 2..];
-        let end = rest.find("%{").unwrap_or(rest.len());
-        if !rest[..end].contains('}') {
-            let place = text.place_of(at..at + 2 + end);
-            let message = format!("`{path}.grok`: `%{{` is never closed and stands for itself");
-            let help = "close it with `}`, or write `%\\{` where it is meant";
-            compiler.context.warn(&place, message, help);
         }
     }
 }

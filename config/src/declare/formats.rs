@@ -47,12 +47,17 @@ pub(crate) static KEY_VALUE: Section = Section {
     title: "`kv` in `[[parse]]`",
     doc: "",
     settings: &[
-        Setting::new("field_split", Kind::Texts, "What stands between two pairs: any of these.")
-            .default(" "),
+        Setting::new(
+            "field_split",
+            Kind::Texts,
+            "What stands between two pairs: any of these texts, of one character or several. For \
+             Logstash's `field_split_pattern`, write out the texts that it takes.",
+        )
+        .default(" "),
         Setting::new(
             "value_split",
             Kind::Texts,
-            "What stands between a name and its value: any of these.",
+            "What stands between a name and its value: any of these texts.",
         )
         .default("="),
         Setting::new("whitespace", Kind::Choice(&WHITESPACE), "White space around `value_split`.")
@@ -61,6 +66,31 @@ pub(crate) static KEY_VALUE: Section = Section {
             .absent("none"),
         Setting::new("trim_value", Kind::Text, "Characters taken off both ends of a value.")
             .absent("none"),
+        Setting::new(
+            "remove_char_key",
+            Kind::Text,
+            "Characters taken out of a name, wherever they stand.",
+        )
+        .absent("none"),
+        Setting::new(
+            "remove_char_value",
+            Kind::Text,
+            "Characters taken out of a value, wherever they stand.",
+        )
+        .absent("none"),
+        Setting::new(
+            "transform_key",
+            Kind::Choice(&LETTER_CASES),
+            "The case that names are put into, before `include_keys` and `exclude_keys` look at \
+             them.",
+        )
+        .absent("as it is"),
+        Setting::new(
+            "transform_value",
+            Kind::Choice(&LETTER_CASES),
+            "The case that values are put into.",
+        )
+        .absent("as it is"),
         Setting::new(
             "include_brackets",
             Kind::Flag,
@@ -91,6 +121,12 @@ pub(crate) static KEY_VALUE: Section = Section {
 static WHITESPACE: [Choice; 2] = [
     word("lenient", "`a = b` is `a=b`; names and values are trimmed"),
     word("strict", "it belongs to the name or the value, or parts fields"),
+];
+
+static LETTER_CASES: [Choice; 3] = [
+    word("lowercase", "`loss`"),
+    word("uppercase", "`LOSS`"),
+    word("capitalize", "`Loss`: the first letter, all others are lower case"),
 ];
 
 static DUPLICATES: [Choice; 4] = [

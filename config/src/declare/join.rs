@@ -15,7 +15,6 @@ pub(crate) static PEEL: Section = Section {
             word("worker", "`(Worker pid=7, ip=10.0.0.7)`, of Ray and vLLM"),
             word("task", "`3: `, of `srun --label`"),
             word("host", "`node-3: `, of pdsh and others: a name with a `-` and a digit"),
-            word("none", "nothing comes off"),
         ]),
         "What comes off, in whatever order it stands.",
     )

@@ -28,6 +28,13 @@ pub(crate) static PARSE: Section = Section {
             "Patterns of your own for `%{NAME}`: a table of names and regular expressions.",
         ),
         Setting::new(
+            "pattern_files",
+            Kind::Texts,
+            "Files of patterns, or folders of them, as Logstash has them: `NAME regex` a line, `#` \
+             before comments. A later definition of a name wins, and `patterns` win over files. \
+             Relative paths start at the folder of this file; what the files hold is read once.",
+        ),
+        Setting::new(
             "set",
             Kind::Choice(&[
                 word("legacy", "fields such as `clientip`, `program`, all of them texts"),
@@ -43,6 +50,20 @@ pub(crate) static PARSE: Section = Section {
              where the group takes no part in the match.",
         )
         .absent("`false`"),
+        Setting::new(
+            "break_on_match",
+            Kind::Flag,
+            "`false`: all expressions of `grok` are run, and the event has the fields of every one \
+             that matches; it is parsed where at least one does.",
+        )
+        .absent("`true`"),
+        Setting::new(
+            "target",
+            Kind::Text,
+            "The field that the fields of `grok` stand in: with `job`, `%{INT:step}` is `job.step`. \
+             None of them is then `level`, `component`, `content` or `rank`, and `time` names the \
+             whole name, such as `job.ts`.",
+        ),
         Setting::new("time", Kind::Section(&PARSE_TIME), "Where the line says when it was."),
         Setting::new(
             "when",
@@ -84,7 +105,8 @@ pub(crate) static PARSE_TIME: Section = Section {
             "formats",
             Kind::Texts,
             "Formats, tried in order: `ISO8601`, `UNIX`, `UNIX_MS`, `TAI64N`, or letters such as \
-             `yyyy-MM-dd HH:mm:ss,SSS`. A year that is missing comes from the record's time.",
+             `yyyy-MM-dd HH:mm:ss,SSS`. What is missing of a date comes from the record's time; see \
+             docs/events.md.",
         )
         .default("ISO8601"),
         Setting::new(
@@ -199,7 +221,8 @@ pub(crate) static ROUTE: Section = Section {
 /// `[[tests]]`
 pub(crate) static TEST: Section = Section {
     title: "`[[tests]]`",
-    doc: "",
+    doc: "A line that names its time is received at that time, any other at \
+          2026-01-01T00:00:00Z; that is also what gives a year or a date to lines without one.",
     settings: &[
         Setting::new("name", Kind::Text, "What is tested.")
             .absent("the line, shortened")

@@ -179,6 +179,7 @@ static REPARSE: Section = Section {
         Setting::new("as", Kind::Choice(&formats::FORMATS), "A built-in format."),
         Setting::new("dissect", Kind::Text, "A mapping of delimiters and fields."),
         Setting::new("patterns", Kind::TextMap, "Patterns of your own for `%{NAME}`."),
+        Setting::new("pattern_files", Kind::Texts, "Files and folders of patterns."),
         Setting::new(
             "set",
             Kind::Choice(&[
@@ -194,6 +195,12 @@ static REPARSE: Section = Section {
             "Groups of a grok expression that take nothing are fields too.",
         )
         .absent("`false`"),
+        Setting::new(
+            "break_on_match",
+            Kind::Flag,
+            "Of several grok expressions the first that matches counts; `false`: all that do.",
+        )
+        .absent("`true`"),
         Setting::new(
             "time",
             Kind::Section(&rules::PARSE_TIME),
@@ -213,8 +220,8 @@ static REPARSE: Section = Section {
         Setting::new(
             "target",
             Kind::Text,
-            "What the names of all fields begin with, `target.NAME`. Nothing becomes a part of the \
-             event then but its time.",
+            "What the names of all fields begin with, `target.NAME`; `time` names its field without \
+             it. Nothing becomes a part of the event then but its time.",
         )
         .absent("names stay as they are"),
     ],

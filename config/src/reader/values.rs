@@ -70,6 +70,15 @@ impl<'a> Reader<'a> {
     /// A path, joined to the folder of the file.
     pub(crate) fn path(&self, key: &str) -> Option<(PathBuf, Text)> {
         let text = self.text(key)?;
+        self.joined(key, text)
+    }
+
+    /// An array of paths, joined to the folder of the file.
+    pub(crate) fn paths(&self, key: &str) -> Vec<(PathBuf, Text)> {
+        self.texts(key).into_iter().filter_map(|text| self.joined(key, text)).collect()
+    }
+
+    fn joined(&self, key: &str, text: Text) -> Option<(PathBuf, Text)> {
         if text.value.contains('\0') {
             let message = format!("`{}` holds a NUL character", self.name_of(key));
             self.context.error(&text.place, message, "no path may hold one");

@@ -1,7 +1,7 @@
 //! `[dead_letter]`. Next: `tests.rs`.
 
 use super::sources::{brokers, check_topic};
-use super::{TopLevel, kafka_properties};
+use super::{TopLevel, kafka_properties, paths};
 use crate::declare;
 use crate::diagnostic::Place;
 use crate::document::Text;
@@ -26,7 +26,11 @@ pub(super) fn read(top: &TopLevel<'_>) -> Option<DeadLetterDraft> {
         let name = topic.as_ref().map(|text| text.value.clone()).unwrap_or_default();
         (DeadLetter::Kafka(KafkaDeadLetter { brokers, topic: name, properties }), topic)
     } else {
-        let path = reader.path("path").map(|it| it.0).unwrap_or_default();
+        let path = reader.path("path");
+        if let Some((path, text)) = &path {
+            paths::warn_of_folder(&reader, path, text);
+        }
+        let path = path.map(|it| it.0).unwrap_or_default();
         (DeadLetter::Local(LocalDeadLetter { path }), None)
     };
     reader.reject_unknown();

@@ -7,7 +7,7 @@ use crate::reader::Reader;
 use riverhog_parsers::fields::Duplicates;
 use riverhog_parsers::formats::{
     Delimited, DelimitedOptions, FieldConversion, Format, FormatError, Json, JsonOptions, KeyValue,
-    KeyValueOptions, Whitespace,
+    KeyValueOptions, LetterCase, Whitespace,
 };
 
 /// What lines are read with.
@@ -18,8 +18,12 @@ pub(crate) enum ShapeDraft {
     Format(Format),
 }
 
-/// Reads the one of `grok`, `as` and `dissect` that is there.
-pub(super) fn read(reader: &Reader<'_>) -> ShapeDraft {
+const GROK_OPTIONS: [&str; 5] =
+    ["patterns", "pattern_files", "set", "keep_empty_captures", "break_on_match"];
+
+/// Reads the one of `grok`, `as` and `dissect` that is there. `for_grok`: further options that only
+/// grok has here.
+pub(super) fn read(reader: &Reader<'_>, for_grok: &[&str]) -> ShapeDraft {
     let node = reader.node("grok");
     let groks = node.map(|it| one_or_more(reader, "grok", it)).unwrap_or_default();
     for (index, grok) in groks.iter().enumerate() {
@@ -28,7 +32,7 @@ pub(super) fn read(reader: &Reader<'_>) -> ShapeDraft {
     let format = reader.chosen("as");
     let dissect = reader.text("dissect");
     let options = (read_json(reader), read_key_value(reader), read_csv(reader));
-    check_one(reader);
+    check_one(reader, for_grok);
     check_options(reader, format);
     let format = match (format, options) {
         (Some("json"), (json, _, _)) => Some(Format::Json(json)),
@@ -47,7 +51,7 @@ pub(super) fn read(reader: &Reader<'_>) -> ShapeDraft {
     }
 }
 
-fn check_one(reader: &Reader<'_>) {
+fn check_one(reader: &Reader<'_>, for_grok: &[&str]) {
     let found: Vec<&str> =
         ["grok", "as", "dissect"].into_iter().filter(|key| reader.has(key)).collect();
     let path = &reader.path;
@@ -63,7 +67,7 @@ fn check_one(reader: &Reader<'_>) {
         }
         _ => {}
     }
-    for option in ["patterns", "set", "keep_empty_captures"] {
+    for option in GROK_OPTIONS.iter().chain(for_grok) {
         if reader.has(option) && !reader.has("grok") && !found.is_empty() {
             let message = format!("`{path}.{option}` is for `grok`");
             reader.context.error(&reader.place_of(option), message, "take it out");
@@ -142,6 +146,10 @@ fn read_key_value(reader: &Reader<'_>) -> Option<KeyValue> {
         },
         trim_key: value(&inner, "trim_key"),
         trim_value: value(&inner, "trim_value"),
+        remove_char_key: value(&inner, "remove_char_key"),
+        remove_char_value: value(&inner, "remove_char_value"),
+        transform_key: case(&inner, "transform_key"),
+        transform_value: case(&inner, "transform_value"),
         include_brackets: inner.flag("include_brackets").unwrap_or_default(),
         prefix: value(&inner, "prefix"),
         include_keys: values(&inner, "include_keys"),
@@ -161,6 +169,14 @@ fn read_key_value(reader: &Reader<'_>) -> Option<KeyValue> {
         return None;
     }
     KeyValue::compile(&options).map_err(|error| report(&inner, error)).ok()
+}
+
+fn case(reader: &Reader<'_>, key: &str) -> Option<LetterCase> {
+    match reader.chosen(key)? {
+        "uppercase" => Some(LetterCase::Upper),
+        "capitalize" => Some(LetterCase::Capital),
+        _ => Some(LetterCase::Lower),
+    }
 }
 
 fn read_csv(reader: &Reader<'_>) -> Option<Delimited> {

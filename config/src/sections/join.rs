@@ -26,6 +26,9 @@ pub(crate) struct JoinRuleDraft {
 }
 
 pub(super) fn read_peel(top: &TopLevel<'_>) -> Layers {
+    if !top.has("peel") {
+        return Layers::NONE;
+    }
     let reader = top.one("peel", &declare::PEEL);
     let words = reader.choices("layers");
     let is_set = reader.has("layers");
@@ -34,10 +37,6 @@ pub(super) fn read_peel(top: &TopLevel<'_>) -> Layers {
         return Layers::SURE;
     }
     let has = |word: &str| words.contains(&word);
-    if has("none") && words.len() > 1 {
-        let message = "`peel.layers` says \"none\" beside others";
-        top.context.error(&reader.place_of("layers"), message, "take \"none\" out");
-    }
     Layers {
         ansi: has("ansi"),
         rank: has("rank"),

@@ -20,8 +20,14 @@ pub(crate) struct ParseDraft {
     pub(crate) types: Vec<(String, FieldConversion)>,
     pub(crate) set: PatternSet,
     pub(crate) keep_empty_captures: bool,
+    /// Only the first expression that matches is run.
+    pub(crate) break_on_match: bool,
+    /// The field that the fields of a grok expression stand in.
+    pub(crate) target: Option<Text>,
     /// Name, the place of the name, regular expression.
     pub(crate) patterns: Vec<(String, Place, Text)>,
+    /// Files or folders of patterns, joined to the folder of the file.
+    pub(crate) pattern_files: Vec<(PathBuf, Text)>,
     pub(crate) time: Option<TimeDraft>,
     pub(crate) when: Option<Text>,
     pub(crate) field: Option<Text>,
@@ -66,25 +72,29 @@ pub(super) fn read_parse(top: &TopLevel<'_>) -> Vec<ParseDraft> {
 
 fn read_one_parser(reader: &Reader<'_>) -> ParseDraft {
     let (name, when) = (reader.text("name"), reader.text("when"));
-    let draft = ParseDraft { name, when, ..read_parser(reader) };
+    let draft = ParseDraft { name, when, ..read_parser(reader, &["target"]) };
     reader.reject_unknown();
     draft
 }
 
-/// Everything that a parser says but its name and its condition.
-pub(super) fn read_parser(reader: &Reader<'_>) -> ParseDraft {
-    let shape = formats::read(reader);
+/// Everything that a parser says but its name and its condition. `for_grok`: options that only grok
+/// has here.
+pub(super) fn read_parser(reader: &Reader<'_>, for_grok: &[&str]) -> ParseDraft {
+    let shape = formats::read(reader, for_grok);
     let types = formats::read_types(reader);
     let patterns = reader
         .text_map("patterns")
         .into_iter()
         .map(|(entry, text)| (entry.key.clone(), entry.key_place.clone(), text))
         .collect();
+    let pattern_files = reader.paths("pattern_files");
     let set = match reader.chosen("set") {
         Some("ecs-v1") => PatternSet::EcsV1,
         _ => PatternSet::Legacy,
     };
     let keep_empty_captures = reader.flag("keep_empty_captures").unwrap_or(false);
+    let break_on_match = reader.flag("break_on_match").unwrap_or(true);
+    let target = reader.text("target");
     let time = match reader.section("time") {
         Some(inner) if reader.has("time") => {
             let field = inner.text("field");
@@ -98,7 +108,21 @@ pub(super) fn read_parser(reader: &Reader<'_>) -> ParseDraft {
     let field = reader.text("field");
     let path = reader.path.clone();
     let (name, when) = (None, None);
-    ParseDraft { name, path, shape, types, set, keep_empty_captures, patterns, time, when, field }
+    ParseDraft {
+        name,
+        path,
+        shape,
+        types,
+        set,
+        keep_empty_captures,
+        break_on_match,
+        target,
+        patterns,
+        pattern_files,
+        time,
+        when,
+        field,
+    }
 }
 
 pub(super) fn read_time(top: &TopLevel<'_>) -> TimeSettings {

@@ -1,7 +1,7 @@
 //! `[sinks.NAME]`. Next: `prefix.rs`, for what stands before the names of objects.
 
-use super::TopLevel;
 use super::prefix::prefix;
+use super::{TopLevel, paths};
 use crate::declare;
 use crate::diagnostic::Place;
 use crate::document::{Entry, Text};
@@ -221,7 +221,11 @@ fn read_credentials(reader: &Reader<'_>) -> Option<S3Credentials> {
 }
 
 fn read_local(reader: &Reader<'_>, templates: &mut Vec<Text>) -> LocalSink {
-    let (path, path_shown) = match reader.path("path") {
+    let path = reader.path("path");
+    if let Some((path, text)) = &path {
+        paths::warn_of_folder(reader, path, text);
+    }
+    let (path, path_shown) = match path {
         Some((path, text)) if text.is_secret() => (path, text.shown().to_owned()),
         Some((path, _)) => (path.clone(), path.display().to_string()),
         None => Default::default(),

@@ -1,6 +1,6 @@
 //! `[sources.NAME]`. Next: `kafka_properties.rs`.
 
-use super::{TopLevel, kafka_properties};
+use super::{TopLevel, kafka_properties, paths};
 use crate::EnvelopeKind;
 use crate::declare;
 use crate::diagnostic::Place;
@@ -25,7 +25,11 @@ pub(super) fn read(top: &TopLevel<'_>) -> Vec<SourceDraft> {
         let kind = match reader.word() {
             "kafka" => SourceKind::Kafka(read_kafka(&reader, &mut topics)),
             "file" => {
-                let path = reader.path("path").map(|it| it.0).unwrap_or_default();
+                let path = reader.path("path");
+                if let Some((path, text)) = &path {
+                    paths::warn_of_source(&reader, path, text);
+                }
+                let path = path.map(|it| it.0).unwrap_or_default();
                 SourceKind::File(FileSource { path })
             }
             _ => SourceKind::Stdin,

@@ -29,7 +29,13 @@ fn read_one(reader: &Reader<'_>) -> TestDraft {
         .collect();
     let mut expect = Vec::new();
     let mut sinks = None;
-    for entry in reader.table("expect").unwrap_or_default() {
+    let entries = reader.table("expect");
+    if entries.is_some_and(|entries| entries.iter().all(|entry| is_nothing(&entry.node))) {
+        let message = format!("`{}` is empty: nothing is tested", reader.name_of("expect"));
+        let help = "write what must hold, such as `expect = { level = \"error\" }`";
+        reader.context.error(&reader.place_of("expect"), message, help);
+    }
+    for entry in entries.unwrap_or_default() {
         if entry.key == "sinks" {
             sinks = Some(sink_names(reader, entry));
         } else {
@@ -42,6 +48,14 @@ fn read_one(reader: &Reader<'_>) -> TestDraft {
     TestDraft {
         test: LineTest { name, line, key, headers, expect, sinks: names, place },
         sinks: sinks.unwrap_or_default(),
+    }
+}
+
+/// A table without a value at any depth.
+fn is_nothing(node: &Node) -> bool {
+    match &node.value {
+        Value::Table(table) => table.entries.iter().all(|entry| is_nothing(&entry.node)),
+        _ => false,
     }
 }
 

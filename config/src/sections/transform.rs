@@ -164,8 +164,9 @@ fn read_table(key: &str, inner: &Reader<'_>) -> ShapeOfStep {
             ShapeOfStep::Fingerprint { from: inner.texts("from"), into: inner.text("into") }
         }
         "parse" => {
-            let (overwrite, target) = (inner.texts("overwrite"), inner.text("target"));
-            let parse = read_parser(inner);
+            let overwrite = inner.texts("overwrite");
+            let mut parse = read_parser(inner, &[]);
+            let target = parse.target.take();
             ShapeOfStep::Parse(Box::new(ReparseDraft { parse, overwrite, target }))
         }
         "sample" => ShapeOfStep::Sample { keep: inner.text("keep"), key: inner.texts("key") },

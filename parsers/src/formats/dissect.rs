@@ -15,6 +15,7 @@ use super::FormatError;
 use super::writer::{Read, Writer};
 use crate::fields::{Duplicates, FieldKind, Piece};
 use crate::grok::Reason;
+pub use mapping::DissectSlip;
 use mapping::{Mapping, Part, Role};
 
 /// A compiled mapping.
@@ -28,6 +29,7 @@ pub struct Dissect {
     /// In the order of saving.
     saves: Vec<Save>,
     unresolved: Vec<Range<usize>>,
+    slips: Vec<DissectSlip>,
 }
 
 /// A field of the line and the parts that make its value.
@@ -53,7 +55,7 @@ impl Dissect {
     /// # Errors
     /// A mapping without a field, a field without a name that needs one, and what is too long.
     pub fn compile(mapping: &str) -> Result<Dissect, FormatError> {
-        let Mapping { prefix, parts, unresolved } = mapping::read(mapping)?;
+        let Mapping { prefix, parts, unresolved, slips } = mapping::read(mapping)?;
         let finders = parts
             .iter()
             .map(|part| {
@@ -61,13 +63,19 @@ impl Dissect {
                 found.then(|| Finder::new(part.delimiter.as_bytes()).into_owned())
             })
             .collect();
-        Ok(Dissect { prefix, saves: saves(&parts), parts, finders, unresolved })
+        Ok(Dissect { prefix, saves: saves(&parts), parts, finders, unresolved, slips })
     }
 
     /// Fields such as `%{&name}` whose name no other field takes; Logstash lets them pass, and
     /// nothing is saved for them.
     pub fn unresolved(&self) -> &[Range<usize>] {
         &self.unresolved
+    }
+
+    /// What is hardly meant: fields that touch, with which no line matches, and a `%{` without its
+    /// brace, which stands for itself or swallows what follows.
+    pub fn slips(&self) -> &[DissectSlip] {
+        &self.slips
     }
 
     /// The steps of a name: two for `[outer][inner]`, which fields call `outer.inner`. `None` for a

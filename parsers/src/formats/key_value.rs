@@ -4,11 +4,16 @@
 //! byte is looked at a fixed number of times: where the next closing quote or bracket stands is
 //! remembered. Next on the trip: [`crate::fields`].
 
+mod change;
+
+pub use change::LetterCase;
+
 use super::splitter::Splitter;
 use super::writer::{Read, Writer};
 use super::{FormatError, looked_at};
 use crate::fields::{Duplicates, FieldKind, NAME_BYTES_MAX, Piece};
 use crate::grok::Reason;
+use change::Change;
 
 /// Values inside values, with `recursive`.
 const DEPTH_MAX: usize = 4;
@@ -36,6 +41,14 @@ pub struct KeyValueOptions {
     pub trim_key: String,
     /// Characters taken off both ends of a value.
     pub trim_value: String,
+    /// Characters taken out of a name, wherever they stand.
+    pub remove_char_key: String,
+    /// Characters taken out of a value, wherever they stand.
+    pub remove_char_value: String,
+    /// The case that names are put into.
+    pub transform_key: Option<LetterCase>,
+    /// The case that values are put into.
+    pub transform_value: Option<LetterCase>,
     /// `(a b)`, `[a b]` and `<a b>` are values without their brackets.
     pub include_brackets: bool,
     /// Put before every name.
@@ -61,6 +74,10 @@ impl Default for KeyValueOptions {
             whitespace: Whitespace::Lenient,
             trim_key: String::new(),
             trim_value: String::new(),
+            remove_char_key: String::new(),
+            remove_char_value: String::new(),
+            transform_key: None,
+            transform_value: None,
             include_brackets: true,
             prefix: String::new(),
             include_keys: Vec::new(),
@@ -75,7 +92,7 @@ impl Default for KeyValueOptions {
 /// The compiled options.
 #[derive(Clone, Debug)]
 pub struct KeyValue {
-    options: KeyValueOptions,
+    options: Box<KeyValueOptions>,
     fields: Splitter,
     values: Splitter,
 }
@@ -88,7 +105,7 @@ impl KeyValue {
     pub fn compile(options: &KeyValueOptions) -> Result<KeyValue, FormatError> {
         let fields = Splitter::compile(&options.field_split, "field_split")?;
         let values = Splitter::compile(&options.value_split, "value_split")?;
-        Ok(KeyValue { options: options.clone(), fields, values })
+        Ok(KeyValue { options: Box::new(options.clone()), fields, values })
     }
 
     pub(super) fn read(&self, writer: &mut Writer<'_>) -> Read {
@@ -118,27 +135,29 @@ impl KeyValue {
     fn save(
         &self,
         writer: &mut Writer<'_>,
-        (key, value): (Span, Span),
+        (key, span): (Span, Span),
         prefix: Piece,
         depth: usize,
     ) -> Read {
         let options = &self.options;
-        let text = &writer.text[key.0..key.1];
+        let of_key = Change { remove: &options.remove_char_key, case: options.transform_key };
+        let of_value = Change { remove: &options.remove_char_value, case: options.transform_value };
+        let (key, value) = (of_key.of(writer, key), of_value.of(writer, span));
+        let text = writer.fields.show(key, writer.text);
         let is_named = |names: &[String]| names.iter().any(|name| name == text);
         let left_out = (!options.include_keys.is_empty() && !is_named(&options.include_keys))
             || is_named(&options.exclude_keys)
             || text.is_empty()
             || text.len() > NAME_BYTES_MAX
-            || (value.0 == value.1 && !options.allow_empty_values);
+            || (writer.fields.show(value, writer.text).is_empty() && !options.allow_empty_values);
         if left_out {
             return Ok(());
         }
-        let key = Piece::Text(key.0 as u32, key.1 as u32);
         let parts = [prefix, key, Piece::Fixed(".")];
-        if options.recursive && depth < DEPTH_MAX && value.0 < value.1 {
+        if options.recursive && depth < DEPTH_MAX && span.0 < span.1 {
             let before = writer.fields.len();
             let inner = writer.fields.join(&parts, writer.text);
-            self.pairs(writer, value, inner, depth + 1)?;
+            self.pairs(writer, span, inner, depth + 1)?;
             if writer.fields.len() > before {
                 return Ok(());
             }
@@ -147,7 +166,6 @@ impl KeyValue {
             Piece::Buffer(start, end) if start == end => key,
             _ => writer.fields.join(&parts[..2], writer.text),
         };
-        let value = Piece::Text(value.0 as u32, value.1 as u32);
         writer.add(name, value, FieldKind::Text, options.duplicates)
     }
 

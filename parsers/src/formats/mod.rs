@@ -21,9 +21,9 @@ use std::fmt;
 use std::ops::Range;
 
 pub use delimited::{Delimited, DelimitedOptions};
-pub use dissect::Dissect;
+pub use dissect::{Dissect, DissectSlip};
 pub use json::{Json, JsonOptions};
-pub use key_value::{KeyValue, KeyValueOptions, Whitespace};
+pub use key_value::{KeyValue, KeyValueOptions, LetterCase, Whitespace};
 
 use crate::fields::{FieldKind, Fields, TEXT_BYTES_MAX};
 use crate::grok::{Outcome, Reason};

@@ -111,7 +111,7 @@ fn options_that_cannot_be_are_refused() {
     let dissect =
         |mapping: &str| serde_json::json!({"format": "dissect", "options": {"mapping": mapping}});
     check(dissect("no field"), "a mapping without a field");
-    check(dissect("%{open"), "a mapping without a field");
+    check(dissect("%{open"), "`%{` is never closed");
     check(dissect("%{a} %{+}"), "`%{+}` has no name");
     check(dissect("%{+&a}"), "`%{+&a}` is both appended and of a name in the line");
     check(dissect("%{[a}"), "`[a` is no field name");
@@ -119,4 +119,22 @@ fn options_that_cannot_be_are_refused() {
     assert_eq!(&"训 %{a} %{&->}"[error.span], "%{&->}");
     let dissect = super::Dissect::compile("%{a} %{&a} %{&b}").expect("it is fine");
     assert_eq!(dissect.unresolved().first(), Some(&(11..16)));
+}
+
+#[test]
+fn slips_of_a_mapping_are_told() {
+    let check = |mapping: &str, expect: &[(&str, bool)]| {
+        let dissect = super::Dissect::compile(mapping).unwrap();
+        let found: Vec<(&str, bool)> = dissect
+            .slips()
+            .iter()
+            .map(|slip| (&mapping[slip.span.clone()], slip.is_hopeless))
+            .collect();
+        assert_eq!(found, expect, "{mapping:?}");
+    };
+    check("<%{a}> %{b->} %{c}!", &[]);
+    check("%{a}%{b} %{c}", &[("%{a}%{b}", true)]);
+    check("%{a} %{b", &[("%{b", false)]);
+    check("%{a %{b} %{c}", &[("%{a ", false)]);
+    check("%{a} %{b %{c}%{d}", &[("%{b %{c}%{d}", true), ("%{b ", false)]);
 }

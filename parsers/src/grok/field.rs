@@ -4,7 +4,7 @@
 //! groups of one name by their place in the pattern. Next on the trip: [`super::engine`].
 
 use super::regex::{Regex, SyntaxError};
-use super::types::{FieldType, GrokField};
+use super::types::{FieldType, GrokError, GrokField};
 
 /// One group's capture goes to one field.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -14,8 +14,23 @@ pub(super) struct Delivery {
     pub(super) slot: usize,
 }
 
-/// The fields of an expression and who delivers them.
-pub(super) fn assign(regex: &Regex) -> Result<(Vec<GrokField>, Vec<Delivery>), SyntaxError> {
+/// The steps of the field that all fields stand in; none for an empty name.
+pub(super) fn target(name: &str) -> Result<Vec<String>, GrokError> {
+    if name.is_empty() {
+        return Ok(Vec::new());
+    }
+    path(name).ok_or_else(|| GrokError {
+        span: 0..0,
+        message: format!("`{name}` is no field name"),
+        help: Some("write a name, or `[outer][inner]`".to_owned()),
+    })
+}
+
+/// The fields of an expression, in the field of those steps, and who delivers them.
+pub(super) fn assign(
+    regex: &Regex,
+    target: &[String],
+) -> Result<(Vec<GrokField>, Vec<Delivery>), SyntaxError> {
     let mut full_names: Vec<(&str, Vec<usize>)> = Vec::new();
     for (slot, group) in regex.groups.iter().enumerate() {
         let Some(name) = &group.name else { continue };
@@ -27,11 +42,12 @@ pub(super) fn assign(regex: &Regex) -> Result<(Vec<GrokField>, Vec<Delivery>), S
     let mut fields: Vec<GrokField> = Vec::new();
     let mut deliveries = Vec::new();
     for (full_name, slots) in full_names {
-        let field = field(full_name).map_err(|message| SyntaxError {
+        let mut field = field(full_name).map_err(|message| SyntaxError {
             span: regex.groups[slots[0]].span.clone(),
             message,
             help: None,
         })?;
+        field.put_into(target);
         let known = fields.iter().position(|known| *known == field);
         let index = known.unwrap_or(fields.len());
         if known.is_none() {
@@ -43,6 +59,15 @@ pub(super) fn assign(regex: &Regex) -> Result<(Vec<GrokField>, Vec<Delivery>), S
     Ok((fields, deliveries))
 }
 
+impl GrokField {
+    fn put_into(&mut self, target: &[String]) {
+        if !target.is_empty() {
+            self.path.splice(0..0, target.iter().cloned());
+            self.name = self.path.join(".");
+        }
+    }
+}
+
 /// The second part of a group's name is the field, the third its type; of one part it is the field.
 fn field(full_name: &str) -> Result<GrokField, String> {
     let mut parts = full_name.trim_end_matches(':').split(':');
@@ -51,11 +76,7 @@ fn field(full_name: &str) -> Result<GrokField, String> {
         None => (first, None),
         Some(name) => (name, parts.next()),
     };
-    let kind = match kind {
-        Some("int") => FieldType::Int,
-        Some("float") => FieldType::Float,
-        _ => FieldType::Text,
-    };
+    let kind = kind.and_then(FieldType::parse).unwrap_or_default();
     let path = path(name).ok_or_else(|| format!("`{name}` is no field name"))?;
     Ok(GrokField { name: path.join("."), path, kind })
 }
@@ -88,7 +109,10 @@ mod tests {
         check("WORD", Some(("WORD", FieldType::Text)));
         check("INT:a:int", Some(("a", FieldType::Int)));
         check("INT:a:float", Some(("a", FieldType::Float)));
-        check("INT:a:long", Some(("a", FieldType::Text)));
+        check("INT:a:long", Some(("a", FieldType::Long)));
+        check("INT:a:double", Some(("a", FieldType::Double)));
+        check("INT:a:boolean", Some(("a", FieldType::Boolean)));
+        check("INT:a:integer", Some(("a", FieldType::Text)));
         check("INT:a:b:int", Some(("a", FieldType::Text)));
         check("a:int", Some(("int", FieldType::Text)));
         check("INT:[a][b]:int", Some(("a.b", FieldType::Int)));

@@ -5,10 +5,13 @@
 //! allocation. Invariant: captures come in the order in which Logstash delivers them, as places in
 //! the text. Next on the trip: `rules` makes the captures fields of an event.
 
+mod all;
+mod definitions;
 mod dispatch;
 mod engine;
 mod explain;
 mod field;
+mod reference;
 mod regex;
 mod stock;
 mod syntax;
@@ -17,11 +20,13 @@ mod types;
 use std::fmt;
 use std::sync::Arc;
 
-pub use dispatch::{Dispatch, DispatchScratch, Selection};
+pub use definitions::{PatternLine, check_definitions, pattern_lines};
+pub use dispatch::{Dispatch, Selection};
 pub use engine::Tier;
-pub use explain::{Explanation, Finding, FindingKind, Part, Stop};
+pub use explain::{Explanation, Finding, FindingKind, Part, Stop, slips};
 pub use types::{Capture, FieldType, GrokError, GrokField, Outcome, Reason, to_float, to_int};
 
+use all::{All, AllScratch};
 use engine::Engine;
 use field::Delivery;
 
@@ -50,6 +55,9 @@ pub struct GrokOptions {
     pub named_captures_only: bool,
     /// True: groups that matched nothing, or took no part in the match, are delivered too.
     pub keep_empty_captures: bool,
+    /// The field that all fields stand in, `name` or `[outer][inner]`: its name goes before theirs.
+    /// Empty: none.
+    pub target: String,
 }
 
 impl Default for GrokOptions {
@@ -59,6 +67,7 @@ impl Default for GrokOptions {
             definitions: Vec::new(),
             named_captures_only: true,
             keep_empty_captures: false,
+            target: String::new(),
         }
     }
 }
@@ -67,6 +76,8 @@ impl Default for GrokOptions {
 #[derive(Clone)]
 pub struct Grok {
     inner: Arc<Inner>,
+    /// Where it is several patterns; `inner` is the first of them.
+    all: Option<Arc<All>>,
 }
 
 struct Inner {
@@ -81,6 +92,7 @@ struct Inner {
 /// What one worker needs to run one pattern; reused from line to line.
 pub struct GrokScratch {
     engine: engine::Scratch,
+    all: Option<Box<AllScratch>>,
 }
 
 impl fmt::Debug for Grok {
@@ -100,7 +112,8 @@ impl Grok {
     ///
     /// # Errors
     /// An unknown name, a recursive definition, a fault of the regular expression or of a field
-    /// name: with the bytes of the pattern that it stands in.
+    /// name: with the bytes of the pattern that it stands in. A target that is no field name: with
+    /// no bytes.
     pub fn compile(pattern: &str, options: &GrokOptions) -> Result<Grok, GrokError> {
         let mut definitions = syntax::Definitions::new(options)?;
         let expanded = syntax::expand(pattern, &mut definitions, options.named_captures_only)?;
@@ -116,7 +129,8 @@ impl Grok {
             let help = Some("make several patterns of it".to_owned());
             return Err(GrokError { span: 0..pattern.len(), message, help });
         }
-        let (fields, deliveries) = field::assign(&regex).map_err(fault)?;
+        let target = field::target(&options.target)?;
+        let (fields, deliveries) = field::assign(&regex, &target).map_err(fault)?;
         let engine = Engine::compile(regex).map_err(fault)?;
         let inner = Inner {
             pattern: pattern.to_owned(),
@@ -126,7 +140,7 @@ impl Grok {
             keep_empty_captures: options.keep_empty_captures,
             engine,
         };
-        Ok(Grok { inner: Arc::new(inner) })
+        Ok(Grok { inner: Arc::new(inner), all: None })
     }
 
     /// The pattern as it was given.
@@ -136,7 +150,10 @@ impl Grok {
 
     /// The fields that a match may deliver, in the order of delivery.
     pub fn fields(&self) -> &[GrokField] {
-        &self.inner.fields
+        match &self.all {
+            None => &self.inner.fields,
+            Some(all) => &all.fields,
+        }
     }
 
     /// Which engine was chosen.
@@ -151,7 +168,8 @@ impl Grok {
 
     /// What a worker needs to run the pattern.
     pub fn scratch(&self) -> GrokScratch {
-        GrokScratch { engine: self.inner.engine.scratch() }
+        let all = self.all.as_ref().map(|all| Box::new(all.scratch()));
+        GrokScratch { engine: self.inner.engine.scratch(), all }
     }
 
     /// Searches a text. Clears `out`, then pushes the captures in the order in which Logstash
@@ -162,12 +180,25 @@ impl Grok {
     /// `scratch` must come from this pattern (or a clone of it).
     pub fn run(&self, text: &str, scratch: &mut GrokScratch, out: &mut Vec<Capture>) -> Outcome {
         out.clear();
+        if let (Some(all), Some(scratch)) = (&self.all, &mut scratch.all) {
+            return all.run(text, scratch, out);
+        }
         match self.inner.engine.run(text, &mut scratch.engine) {
             Ok(()) => {
                 self.deliver(&scratch.engine.slots, out);
                 Outcome::Matched
             }
             Err(reason) => Outcome::Unmatched(reason),
+        }
+    }
+
+    /// Where a match can start, and the literals that every match holds; nothing is known of
+    /// several patterns.
+    fn needs(&self) -> (engine::Start, Option<&engine::Literals>) {
+        let engine = &self.inner.engine;
+        match &self.all {
+            None => (engine.start(), Some(engine.literals())),
+            Some(_) => (engine::Start::Anywhere, None),
         }
     }
 

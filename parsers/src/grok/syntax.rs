@@ -4,14 +4,12 @@
 //! (inline flags that reach into definitions, junk before the closing brace, definitions inside a
 //! reference); beside the text stands where in the pattern each byte came from. Invariant:
 //! expansion ends, after a bounded number of references and within a bounded size. Next on the
-//! trip: [`super::regex`] parses the text.
+//! trip: [`super::reference`] reads each reference, [`super::regex`] parses the text.
 
 use std::collections::HashMap;
 use std::ops::Range;
-use std::sync::OnceLock;
 
-use pcre2::bytes::Regex;
-
+use super::reference::{Reference, name_at};
 use super::stock;
 use super::types::GrokError;
 use super::{GrokOptions, PatternSet};
@@ -21,6 +19,8 @@ use crate::suggest;
 const EXPANSIONS_MAX: usize = 10_000;
 /// Bytes of a pattern and of one definition.
 const PATTERN_BYTES_MAX: usize = 64 * 1024;
+/// Names that a search for a definition's way back to itself looks at.
+const SEARCHED_MAX: usize = 200;
 /// Bytes of an expanded pattern; the largest stock pattern has some ten thousand.
 const EXPANDED_BYTES_MAX: usize = 256 * 1024;
 
@@ -28,6 +28,8 @@ const EXPANDED_BYTES_MAX: usize = 256 * 1024;
 pub(super) struct Definitions {
     set: PatternSet,
     custom: HashMap<String, String>,
+    /// Definitions added, a later one of the same name included.
+    additions: usize,
 }
 
 /// A regular expression in Ruby's syntax, and where it came from.
@@ -37,16 +39,32 @@ pub(super) struct Expanded {
 }
 
 impl Definitions {
+    /// The stock patterns alone.
+    pub(super) fn stock(set: PatternSet) -> Definitions {
+        Definitions { set, custom: HashMap::new(), additions: 0 }
+    }
+
     /// The stock patterns with the options' own definitions over them.
     pub(super) fn new(options: &GrokOptions) -> Result<Definitions, GrokError> {
-        let mut definitions = Definitions { set: options.set, custom: HashMap::new() };
+        let mut definitions = Definitions::stock(options.set);
         for (name, regex) in &options.definitions {
             definitions.add(name, regex, 0..0)?;
         }
         Ok(definitions)
     }
 
-    fn add(&mut self, name: &str, regex: &str, span: Range<usize>) -> Result<(), GrokError> {
+    /// How many definitions have been added.
+    pub(super) fn additions(&self) -> usize {
+        self.additions
+    }
+
+    /// Adds a definition; one of the same name goes. `span` is what a fault points at.
+    pub(super) fn add(
+        &mut self,
+        name: &str,
+        regex: &str,
+        span: Range<usize>,
+    ) -> Result<(), GrokError> {
         if regex.len() > PATTERN_BYTES_MAX {
             let message =
                 format!("the definition of `{name}` is longer than {PATTERN_BYTES_MAX} bytes");
@@ -62,6 +80,7 @@ impl Definitions {
             });
         }
         self.custom.insert(name.to_owned(), regex.to_owned());
+        self.additions += 1;
         Ok(())
     }
 
@@ -70,6 +89,36 @@ impl Definitions {
             Some(regex) => Some(regex),
             None => stock::definition(self.set, name),
         }
+    }
+
+    /// What to do where the expansion of a reference reaches a limit: a definition that refers to
+    /// itself, directly or through others, has no end; any other pattern is only too large.
+    fn help(&self, reference: &str) -> String {
+        let outermost: Vec<&str> = referred(reference).collect();
+        let mut reached = outermost.clone();
+        reached.extend(outermost.iter().flat_map(|name| self.reached(name)));
+        let endless = reached.into_iter().find(|name| self.reached(name).contains(name));
+        match endless {
+            Some(name) => format!("`{name}` refers to itself"),
+            None => "make several patterns of it".to_owned(),
+        }
+    }
+
+    /// The names that a definition refers to, directly or through others.
+    fn reached<'d>(&'d self, name: &str) -> Vec<&'d str> {
+        let mut found: Vec<&str> = Vec::new();
+        let mut next = Some(name);
+        let mut index = 0;
+        while let Some(name) = next {
+            for inner in self.get(name).into_iter().flat_map(referred) {
+                if !found.contains(&inner) && found.len() < SEARCHED_MAX {
+                    found.push(inner);
+                }
+            }
+            next = found.get(index).copied();
+            index += 1;
+        }
+        found
     }
 
     fn unknown(&self, name: &str, span: Range<usize>) -> GrokError {
@@ -84,6 +133,11 @@ impl Definitions {
             help: close.map(|close| format!("did you mean `{close}`?")),
         }
     }
+}
+
+/// The names that a definition refers to.
+fn referred(definition: &str) -> impl Iterator<Item = &str> {
+    definition.match_indices("%{").map(|(at, _)| name_at(definition, at))
 }
 
 /// Ruby's `\s$`: a line of the text that ends in white space, the text's own end included.
@@ -125,9 +179,9 @@ pub(super) fn expand(
         expansions += 1;
         if expansions >= EXPANSIONS_MAX {
             return Err(GrokError {
-                span: pattern_span,
+                span: pattern_span.clone(),
                 message: format!("more than {EXPANSIONS_MAX} references in one pattern"),
-                help: Some(format!("does `{}` refer to itself?", reference.name)),
+                help: Some(definitions.help(&pattern[pattern_span])),
             });
         }
         if let Some(definition) = &reference.definition {
@@ -143,9 +197,9 @@ pub(super) fn expand(
         };
         if text.len() + expanded.len() > EXPANDED_BYTES_MAX {
             return Err(GrokError {
-                span: pattern_span,
+                span: pattern_span.clone(),
                 message: format!("the expanded pattern is longer than {EXPANDED_BYTES_MAX} bytes"),
-                help: Some(format!("does `{}` refer to itself?", reference.name)),
+                help: Some(definitions.help(&pattern[pattern_span])),
             });
         }
         from = reference.range.start;
@@ -153,98 +207,6 @@ pub(super) fn expand(
         text.replace_range(reference.range, &expanded);
     }
     Ok(Expanded { text, origins })
-}
-
-/// One `%{…}`.
-struct Reference {
-    range: Range<usize>,
-    name: String,
-    subname: Option<String>,
-    definition: Option<String>,
-}
-
-impl Reference {
-    /// The first reference at or after a position. `%{` that does not read as one stays as it is.
-    fn find(
-        text: &str,
-        mut from: usize,
-        origins: &[(u32, u32)],
-    ) -> Result<Option<Reference>, GrokError> {
-        let bytes = text.as_bytes();
-        while let Some(found) = text[from..].find("%{") {
-            let start = from + found;
-            from = start + 2;
-            let name = run(bytes, from, is_name_byte);
-            if name.is_empty() {
-                continue;
-            }
-            let mut at = name.end;
-            let mut subname = None;
-            if bytes.get(at) == Some(&b':') {
-                let range = run(bytes, at + 1, is_subname_byte);
-                if !range.is_empty() {
-                    at = range.end;
-                    subname = Some(text[range].to_owned());
-                }
-            }
-            // Every reference ends in the brace: without one there is none from here on.
-            let Some(brace) = memchr::memchr(b'}', &bytes[at..]) else { return Ok(None) };
-            let mut end = at + brace + 1;
-            let mut definition = None;
-            if bytes.get(at) == Some(&b'=')
-                && let Some((range, after)) = inline_definition(text, at, start, origins)?
-            {
-                definition = Some(text[range].to_owned());
-                end = after;
-            }
-            let name = text[name].to_owned();
-            return Ok(Some(Reference { range: start..end, name, subname, definition }));
-        }
-        Ok(None)
-    }
-}
-
-fn run(bytes: &[u8], from: usize, accept: fn(u8) -> bool) -> Range<usize> {
-    let length = bytes[from..].iter().take_while(|byte| accept(**byte)).count();
-    from..from + length
-}
-
-/// Logstash's `[A-z0-9]`, with the six characters that lie between Z and a.
-fn is_name_byte(byte: u8) -> bool {
-    matches!(byte, b'A'..=b'z' | b'0'..=b'9')
-}
-
-fn is_subname_byte(byte: u8) -> bool {
-    is_name_byte(byte) || matches!(byte, b'@' | b':' | b'.' | b'-')
-}
-
-/// The definition after `=`, and the end of the reference. How far it reaches where braces and
-/// backslashes mix is Logstash's rule and no simpler one: after a backslash it takes what it can.
-fn inline_definition(
-    text: &str,
-    equals: usize,
-    start: usize,
-    origins: &[(u32, u32)],
-) -> Result<Option<(Range<usize>, usize)>, GrokError> {
-    const RULE: &str = concat!(
-        r"(*LIMIT_MATCH=100000)(*LF)\G=((?:(?:[^{}\\]+|\\.+)+|",
-        r"(?<curly>\{(?:(?>[^{}]+|(?>\\[{}])+)|(?&curly))*\})+)+)[^}]*\}",
-    );
-    static REGEX: OnceLock<Regex> = OnceLock::new();
-    let regex = REGEX.get_or_init(|| Regex::new(RULE).expect("the rule is constant"));
-    let mut locations = regex.capture_locations();
-    match regex.captures_read_at(&mut locations, text.as_bytes(), equals) {
-        Ok(None) => Ok(None),
-        Ok(Some(whole)) => {
-            let (start, end) = locations.get(1).expect("the group takes part in every match");
-            Ok(Some((start..end, whole.end())))
-        }
-        Err(_) => Err(GrokError {
-            span: origins[start].0 as usize..origins[equals].1 as usize,
-            message: "an inline definition with too many braces to be taken apart".to_owned(),
-            help: Some("define it by name".to_owned()),
-        }),
-    }
 }
 
 #[cfg(test)]
@@ -303,7 +265,14 @@ mod tests {
 
     #[track_caller]
     fn check_error(pattern: &str, span: Range<usize>, message: &str, help: Option<&str>) {
-        let defined = [("LOOP", "a%{LOOP}"), ("DEEP", "%{NOTHING}")];
+        let defined = [
+            ("LOOP", "a%{LOOP}"),
+            ("DEEP", "%{NOTHING}"),
+            ("PING", "%{PONG}"),
+            ("PONG", "%{PING}"),
+            ("ONE", "1"),
+            ("WRAP", "%{ONE}%{LOOP}"),
+        ];
         let error = expand_with(pattern, &defined).err().unwrap();
         assert_eq!((error.span, &*error.message, error.help.as_deref()), (span, message, help));
     }
@@ -317,8 +286,13 @@ mod tests {
             Some("did you mean `WORD`?"),
         );
         check_error("x %{DEEP}", 2..9, "pattern `NOTHING` is not defined", None);
-        let help = Some("does `LOOP` refer to itself?");
-        check_error("x%{LOOP:x}", 1..10, "more than 10000 references in one pattern", help);
+        let help = Some("`LOOP` refers to itself");
+        let limit = "more than 10000 references in one pattern";
+        check_error("x%{LOOP:x}", 1..10, limit, help);
+        check_error("x%{PING}", 1..8, limit, Some("`PING` refers to itself"));
+        check_error("%{WRAP}", 0..7, limit, Some("`LOOP` refers to itself"));
+        let many = "%{ONE}".repeat(10_000);
+        check_error(&many, 59_994..60_000, limit, Some("make several patterns of it"));
         let message = "the definition of `N` ends in white space";
         let help = Some("Logstash refuses it too; write `[ ]` for a space at the end");
         check_error("%{N:x=a }", 0..9, message, help);

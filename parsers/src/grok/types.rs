@@ -6,6 +6,8 @@
 use std::fmt;
 use std::ops::Range;
 
+use crate::fields::{FieldValue, to_finite};
+
 /// How a field's text is meant.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum FieldType {
@@ -16,6 +18,61 @@ pub enum FieldType {
     Int,
     /// `:float`: read with [`to_float`].
     Float,
+    /// `:long`: a whole number of 64 bits and nothing else; any other text stays a text.
+    Long,
+    /// `:double`: a finite decimal number and nothing else; any other text stays a text.
+    Double,
+    /// `:boolean`: `true` or `false` in any case; any other text stays a text.
+    Boolean,
+}
+
+impl FieldType {
+    /// The types that a pattern may name. Every other word leaves a text, as in Logstash.
+    pub const WORDS: [(&'static str, FieldType); 6] = [
+        ("int", FieldType::Int),
+        ("float", FieldType::Float),
+        ("long", FieldType::Long),
+        ("double", FieldType::Double),
+        ("boolean", FieldType::Boolean),
+        ("string", FieldType::Text),
+    ];
+
+    /// Reads the name of a type.
+    pub fn parse(word: &str) -> Option<FieldType> {
+        FieldType::WORDS.iter().find(|(known, _)| *known == word).map(|(_, kind)| *kind)
+    }
+
+    /// The word for a type in output.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            FieldType::Text => "text",
+            FieldType::Int => "int",
+            FieldType::Float => "float",
+            FieldType::Long => "long",
+            FieldType::Double => "double",
+            FieldType::Boolean => "boolean",
+        }
+    }
+
+    /// What a captured text is: a text where it is nothing of this type, or a number beyond 64
+    /// bits.
+    pub fn value(self, text: &str) -> FieldValue<'_> {
+        let converted = match self {
+            FieldType::Text => None,
+            FieldType::Int => to_int(text).map(FieldValue::Int),
+            FieldType::Float => {
+                Some(to_float(text)).filter(|it| it.is_finite()).map(FieldValue::Float)
+            }
+            FieldType::Long => text.parse().ok().map(FieldValue::Int),
+            FieldType::Double => to_finite(text).map(FieldValue::Float),
+            FieldType::Boolean if text.eq_ignore_ascii_case("true") => Some(FieldValue::Bool(true)),
+            FieldType::Boolean if text.eq_ignore_ascii_case("false") => {
+                Some(FieldValue::Bool(false))
+            }
+            FieldType::Boolean => None,
+        };
+        converted.unwrap_or(FieldValue::Text(text))
+    }
 }
 
 /// One field that a pattern may deliver.
@@ -258,6 +315,32 @@ mod tests {
         check("-9223372036854775808", Some(i64::MIN), -9.223_372_036_854_776e18);
         check("9223372036854775808", None, 9.223_372_036_854_776e18);
         check("1e999", Some(1), f64::INFINITY);
+    }
+
+    #[test]
+    fn strict_types_take_a_value_or_leave_a_text() {
+        let check = |kind: &str, text: &str, expect: FieldValue<'_>| {
+            assert_eq!(FieldType::parse(kind).unwrap().value(text), expect, "{kind} {text:?}");
+        };
+        check("long", "42", FieldValue::Int(42));
+        check("long", "-7", FieldValue::Int(-7));
+        for text in ["12abc", "27.9", "", " 42", "9223372036854775808", "0x1F"] {
+            check("long", text, FieldValue::Text(text));
+        }
+        check("double", "6e-05", FieldValue::Float(6e-05));
+        check("double", "27", FieldValue::Float(27.0));
+        for text in ["nan", "inf", "1,5", "1e999", "", "5 "] {
+            check("double", text, FieldValue::Text(text));
+        }
+        check("boolean", "True", FieldValue::Bool(true));
+        check("boolean", "false", FieldValue::Bool(false));
+        for text in ["yes", "1", ""] {
+            check("boolean", text, FieldValue::Text(text));
+        }
+        check("int", "12abc", FieldValue::Int(12));
+        check("float", "1e999", FieldValue::Text("1e999"));
+        check("string", "42", FieldValue::Text("42"));
+        assert_eq!(FieldType::parse("bool"), None);
     }
 
     proptest! {

@@ -8,8 +8,7 @@ use chrono_tz::Tz;
 
 use super::Instant;
 use super::civil::{
-    self, SECONDS_PER_DAY, civil_from_days, days_from_civil, days_in_month, is_leap,
-    weekday_from_days,
+    SECONDS_PER_DAY, civil_from_days, days_from_civil, days_in_month, is_leap, weekday_from_days,
 };
 use super::zone::Zone;
 
@@ -47,40 +46,47 @@ const YEAR_MAX: i64 = 200_000;
 impl Fields {
     /// The instant, with the year as the text has it; `zone` is used where the text names none.
     pub(super) fn instant(&self, zone: &Zone) -> Option<Instant> {
+        let seconds = self.utc_of(zone, self.local_seconds()?)?;
+        Some(Instant { seconds, nanos: self.nanos })
+    }
+
+    /// As [`Fields::instant`]; a time that the clock skips is moved on by what it skips.
+    pub(super) fn instant_over_gaps(&self, zone: &Zone) -> Option<Instant> {
         let local = self.local_seconds()?;
         let seconds = match (self.offset, self.zone) {
-            (Some(offset), _) => local - i64::from(offset),
-            (None, Some(named)) => Zone::named(named).to_utc(local)?,
-            (None, None) => zone.to_utc(local)?,
+            (Some(_), _) => self.utc_of(zone, local)?,
+            (None, Some(named)) => Zone::named(named).to_utc_over_gaps(local)?,
+            (None, None) => zone.to_utc_over_gaps(local)?,
         };
         Some(Instant { seconds, nanos: self.nanos })
     }
 
-    /// The instant of a text without a year: the reference's year, but December seen in January is
-    /// last year's and January seen in December next year's.
-    pub(super) fn instant_near(&self, zone: &Zone, reference_ns: i64) -> Option<Instant> {
-        let first = self.instant(zone)?;
-        let offset = zone.offset_at(first.seconds)?;
-        let local = first.seconds + i64::from(offset);
-        let (_, month, day) = civil_from_days(local.div_euclid(SECONDS_PER_DAY));
-        let (year_now, month_now) = civil::year_and_month(reference_ns);
-        let year = match (month, month_now) {
-            (12, 1) => year_now - 1,
-            (1, 12) => year_now + 1,
-            _ => year_now,
-        };
-        let day = if day == 29 && month == 2 && !is_leap(year) { 28 } else { day };
-        let local =
-            days_from_civil(year, month, day) * SECONDS_PER_DAY + local.rem_euclid(SECONDS_PER_DAY);
-        // The offset of the first reading is kept where it holds in the other year too.
-        let kept = local - i64::from(offset);
-        let seconds =
-            if zone.offset_at(kept)? == offset { kept } else { zone.to_utc_over_gaps(local)? };
-        Some(Instant { seconds, nanos: first.nanos })
+    /// Seconds since the epoch of local seconds, in the text's zone or else in `zone`.
+    pub(super) fn utc_of(&self, zone: &Zone, local: i64) -> Option<i64> {
+        match (self.offset, self.zone) {
+            (Some(offset), _) => Some(local - i64::from(offset)),
+            (None, Some(named)) => Zone::named(named).to_utc(local),
+            (None, None) => zone.to_utc(local),
+        }
+    }
+
+    /// Seconds east of UTC at a time, in the text's zone or else in `zone`.
+    pub(super) fn offset_at(&self, zone: &Zone, utc: i64) -> Option<i32> {
+        match (self.offset, self.zone) {
+            (Some(offset), _) => Some(offset),
+            (None, Some(named)) => Zone::named(named).offset_at(utc),
+            (None, None) => zone.offset_at(utc),
+        }
     }
 
     /// Seconds since 1970-01-01T00:00 of the local clock.
     fn local_seconds(&self) -> Option<i64> {
+        let second_of_day = self.second_of_day()?;
+        Some(self.days()? * SECONDS_PER_DAY + second_of_day)
+    }
+
+    /// Seconds since midnight of the local clock.
+    pub(super) fn second_of_day(&self) -> Option<i64> {
         let hour = match (self.hour, self.half_hour) {
             (Some(hour), None) => hour,
             (hour, Some(half_hour)) => {
@@ -92,8 +98,7 @@ impl Fields {
         if hour > 23 || self.minute > 59 || self.second > 59 {
             return None;
         }
-        let second_of_day = hour * 3600 + self.minute * 60 + self.second;
-        Some(self.days()? * SECONDS_PER_DAY + i64::from(second_of_day))
+        Some(i64::from(hour * 3600 + self.minute * 60 + self.second))
     }
 
     fn days(&self) -> Option<i64> {

@@ -73,13 +73,18 @@ impl FixedShape {
 /// Local seconds of `yyyy?MM?dd?HH?mm?ss`, whatever the separators; `None` unless all else is
 /// digits and the date and the time of day exist.
 pub(super) fn fixed_local_seconds(fixed: &[u8; FIXED_BYTES]) -> Option<i64> {
-    let two = |at: usize| {
-        let (tens, ones) = (fixed[at].wrapping_sub(b'0'), fixed[at + 1].wrapping_sub(b'0'));
-        (tens <= 9 && ones <= 9).then(|| u32::from(tens) * 10 + u32::from(ones))
-    };
-    let year = i64::from(two(0)? * 100 + two(2)?);
-    let (month, day) = (two(5)?, two(8)?);
-    let (hour, minute, second) = (two(11)?, two(14)?, two(17)?);
+    let [to_month, day_to_minute, to_second] = [0, 8, 11].map(|at| {
+        let mut word = [0; 8];
+        word.copy_from_slice(&fixed[at..at + 8]);
+        u64::from_le_bytes(word)
+    });
+    let to_month = pairs(to_month, 0x00ff_ff00_ffff_ffff)?;
+    let day_to_minute = pairs(day_to_minute, 0xffff_00ff_ff00_ffff)?;
+    let to_second = pairs(to_second, 0xffff_0000_0000_0000)?;
+    let at = |pairs: u64, index: usize| u32::from(pairs.to_le_bytes()[index]);
+    let year = i64::from(at(to_month, 0) * 100 + at(to_month, 2));
+    let (month, day) = (at(to_month, 5), at(day_to_minute, 0));
+    let (hour, minute, second) = (at(day_to_minute, 3), at(day_to_minute, 6), at(to_second, 6));
     if hour > 23 || minute > 59 || second > 59 {
         return None;
     }
@@ -90,4 +95,15 @@ pub(super) fn fixed_local_seconds(fixed: &[u8; FIXED_BYTES]) -> Option<i64> {
         date(year, month, day)?
     };
     Some(days * SECONDS_PER_DAY + i64::from(hour * 3600 + minute * 60 + second))
+}
+
+/// Eight bytes at once: where two digits stand side by side, their number is at the place of the
+/// first. `None` unless all bytes that `mask` leaves are digits.
+fn pairs(word: u64, mask: u64) -> Option<u64> {
+    const EACH: u64 = u64::MAX / 255;
+    let digits = (word ^ (EACH * u64::from(b'0'))) & mask;
+    // Above nine the high bit is set, or sets itself here; the lowest such byte is right, and one
+    // is enough.
+    let above = (digits.wrapping_add(EACH * (0x80 - 10)) | digits) & (EACH * 0x80);
+    (above == 0).then(|| (digits * 10).wrapping_add(digits >> 8))
 }

@@ -120,7 +120,11 @@ impl Items {
         if !rest.is_empty() {
             return None;
         }
-        if self.has_year { fields.instant(zone) } else { fields.instant_near(zone, reference_ns) }
+        if self.has_year && !fields.is_clock_alone() {
+            fields.instant(zone)
+        } else {
+            fields.instant_near(zone, reference_ns)
+        }
     }
 }
 

@@ -12,6 +12,7 @@ mod fixed;
 mod format;
 mod iso;
 mod locale;
+mod nearby;
 mod offset;
 mod tai64;
 mod zone;
@@ -81,6 +82,9 @@ impl Instant {
     }
 }
 
+/// The seconds of the years 0 to 9999: a time beyond them cannot be written, and is none.
+const WRITABLE_SECONDS: std::ops::Range<i64> = -62_167_219_200..253_402_300_800;
+
 /// Why a format list cannot be compiled.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TimeFormatError {
@@ -149,12 +153,12 @@ impl TimeParser {
 
     /// Reads a time text: nanoseconds since the epoch, or `None` when no format fits it or the time
     /// is outside the years 1677 to 2262. `reference_ns` supplies the year where the text has none,
-    /// and the century of two-digit years.
+    /// the date where it has a clock alone, and the century of two-digit years.
     pub fn parse(&self, text: &str, reference_ns: i64) -> Option<i64> {
         self.parse_instant(text, reference_ns)?.epoch_ns()
     }
 
-    /// As [`TimeParser::parse`], without the limit on years.
+    /// As [`TimeParser::parse`], in the years 0 to 9999.
     pub fn parse_instant(&self, text: &str, reference_ns: i64) -> Option<Instant> {
         self.read(text, &self.zone, reference_ns)
     }
@@ -165,12 +169,15 @@ impl TimeParser {
     }
 
     fn read(&self, text: &str, zone: &Zone, reference_ns: i64) -> Option<Instant> {
-        self.formats.iter().find_map(|format| match format {
-            Format::Iso8601(iso) => iso.parse(text, zone, reference_ns),
-            Format::UnixSeconds => parse_unix_seconds(text),
-            Format::UnixMillis => parse_unix_millis(text),
-            Format::Tai64n => tai64::parse(text),
-            Format::Items(items) => items.parse(text, zone, reference_ns),
+        self.formats.iter().find_map(|format| {
+            let found = match format {
+                Format::Iso8601(iso) => iso.parse(text, zone, reference_ns),
+                Format::UnixSeconds => parse_unix_seconds(text),
+                Format::UnixMillis => parse_unix_millis(text),
+                Format::Tai64n => tai64::parse(text),
+                Format::Items(items) => items.parse(text, zone, reference_ns),
+            };
+            found.filter(|instant| WRITABLE_SECONDS.contains(&instant.seconds))
         })
     }
 }

@@ -69,7 +69,6 @@ fn letters() {
     check("CCyy-MM-dd", "UTC", "2026-03-12", "2026-03-12T00:00:00Z");
     check("EEEE, d MMMM yyyy", "UTC", "Monday, 30 November 2026", "2026-11-30T00:00:00Z");
     check("MMM dd yyyy HH:mm:ss", "UTC", "NOVEMBER 30 2026 10:12:27", "2026-11-30T10:12:27Z");
-    check("EEE MMM dd yyyy", "UTC", "Mon Dec 04 2005", "2005-11-28T00:00:00Z");
     check("MMM d, yyyy h:mm:ss a", "UTC", "Nov 3, 2026 12:02:03 AM", "2026-11-03T00:02:03Z");
     check("MMM d, yyyy h:mm:ss a", "UTC", "Nov 3, 2026 3:02:03 pm", "2026-11-03T15:02:03Z");
     check("MMM d, yyyy h:mm:ss a", "UTC", "Nov 3, 2026 0:02:03 AM", None);
@@ -98,6 +97,10 @@ fn zones() {
     check("yyyy-MM-dd HH:mm:ss ZZZ", "UTC", "2026-03-12 18:23:45 Asia/Nowhere", None);
     check("yyyy-MM-dd HH:mm:ss z", "UTC", "2026-07-12 18:23:45 PST", "2026-07-13T01:23:45Z");
     check("yyyy-MM-dd HH:mm:ss z", "UTC", "2026-07-12 18:23:45 CET", None);
+    // Chicago's, whose clock has daylight saving; China's has to be named otherwise.
+    check("yyyy-MM-dd HH:mm:ss z", "UTC", "2026-07-12 18:23:45 CST", "2026-07-12T23:23:45Z");
+    let format = "EEE MMM d HH:mm:ss 'CST' yyyy";
+    check(format, "Asia/Shanghai", "Thu Mar 12 18:23:45 CST 2026", "2026-03-12T10:23:45Z");
     check("yyyy-MM-dd HH:mm:ss", "Europe/London", "2026-03-29 01:30:00", None);
     check("yyyy-MM-dd HH:mm:ss", "America/New_York", "2026-11-01 01:00:00", "2026-11-01T05:00:00Z");
     check("yyyy-MM-dd HH:mm:ss", "Asia/Shanghai", "1940-06-03 00:30:00", "1940-06-02T15:30:00Z");
@@ -113,7 +116,9 @@ fn years_from_the_reference() {
     case("UTC", "2026-06-01T00:00:00Z", "Dec 31 23:59:59", "2026-12-31T23:59:59Z");
     case("UTC", "2026-12-31T23:00:00Z", "Jan 1 00:00:01", "2027-01-01T00:00:01Z");
     case("UTC", "2028-06-01T00:00:00Z", "Feb 29 00:00:00", "2028-02-29T00:00:00Z");
-    case("UTC", "2026-06-01T00:00:00Z", "Feb 29 00:00:00", "2026-02-28T00:00:00Z");
+    case("UTC", "2026-06-01T00:00:00Z", "Feb 29 00:00:00", "2024-02-29T00:00:00Z");
+    case("UTC", "2027-06-01T00:00:00Z", "Feb 29 00:00:00", "2028-02-29T00:00:00Z");
+    case("UTC", "2101-06-01T00:00:00Z", "Feb 29 00:00:00", "2104-02-29T00:00:00Z");
     case("America/New_York", "2027-01-01T01:00:00Z", "Dec 31 23:30:00", "2027-01-01T04:30:00Z");
     check_at(
         "MMM dd HH:mm:ss Z",
@@ -123,6 +128,66 @@ fn years_from_the_reference() {
         Some("2027-01-01T04:30:00Z"),
     );
     check("Mdd HH:mm:ss", "UTC", "1012 10:23:45", "2026-10-12T10:23:45Z");
+}
+
+#[test]
+fn a_clock_alone_is_of_the_day_next_to_the_reference() {
+    let case = |zone, reference, text, expect| {
+        check_at("HH:mm:ss", zone, reference, text, Some(expect));
+    };
+    case("UTC", "2026-11-30T00:01:00Z", "23:59:00", "2026-11-29T23:59:00Z");
+    case("UTC", "2026-12-31T23:59:00Z", "00:01:00", "2027-01-01T00:01:00Z");
+    case("UTC", "2026-11-30T10:00:00Z", "10:12:27", "2026-11-30T10:12:27Z");
+    case("UTC", "2026-11-30T12:00:00Z", "00:00:00", "2026-11-30T00:00:00Z");
+    case("Asia/Shanghai", "2026-11-30T23:00:00Z", "06:59:00", "2026-11-30T22:59:00Z");
+    check_at("HH:mm Z", "UTC", "2026-11-30T23:00:00Z", "06:59 +0800", Some("2026-11-30T22:59:00Z"));
+    check_at("h:mm a", "UTC", "2026-11-30T00:10:00Z", "11:58 PM", Some("2026-11-29T23:58:00Z"));
+    // A time that the clock skips is none, and no other day's.
+    check_at("HH:mm", "Europe/London", "2026-03-29T01:10:00Z", "01:30", None);
+    // Letters inside quotes are no year.
+    check_at("'day' HH", "UTC", "2026-11-30T09:00:00Z", "day 08", Some("2026-11-30T08:00:00Z"));
+}
+
+#[test]
+fn parts_of_a_date_come_near_the_reference() {
+    let case = |format, reference, text, expect| check_at(format, "UTC", reference, text, expect);
+    // A day of the month, in this month or one beside it.
+    case("dd HH:mm", "2026-12-01T00:10:00Z", "30 23:50", Some("2026-11-30T23:50:00Z"));
+    case("dd HH:mm", "2027-02-14T00:00:00Z", "31 10:00", Some("2027-01-31T10:00:00Z"));
+    // A weekday, 2026-11-30 being a Monday.
+    case("EEE HH:mm", "2026-11-30T08:00:00Z", "Sun 23:50", Some("2026-11-29T23:50:00Z"));
+    case("e HH:mm", "2026-11-30T08:00:00Z", "3 00:10", Some("2026-12-02T00:10:00Z"));
+    case(
+        "EEE MMM d HH:mm",
+        "2026-11-30T11:00:00Z",
+        "Mon Nov 30 10:12",
+        Some("2026-11-30T10:12:00Z"),
+    );
+    case(
+        "EEE MMM d HH:mm",
+        "2027-01-01T00:01:00Z",
+        "Thu Dec 31 23:59",
+        Some("2026-12-31T23:59:00Z"),
+    );
+    // Week years and weeks.
+    case("xxxx-'W'ww", "2026-11-30T00:00:00Z", "2024-W10", Some("2024-03-04T00:00:00Z"));
+    case("'W'ww-e", "2026-11-30T00:00:00Z", "W48-7", Some("2026-11-29T00:00:00Z"));
+    case("'W'ww-e", "2027-01-02T00:00:00Z", "W53-4", Some("2026-12-31T00:00:00Z"));
+    case("'W'ww-e", "2025-12-31T00:00:00Z", "W01-3", Some("2025-12-31T00:00:00Z"));
+    case("'W'ww", "2024-06-01T00:00:00Z", "W53", Some("2026-12-28T00:00:00Z"));
+    // Days of the year.
+    case("DDD", "2026-11-30T00:00:00Z", "071", Some("2026-03-12T00:00:00Z"));
+    case("DDD", "2027-01-01T00:00:00Z", "365", Some("2026-12-31T00:00:00Z"));
+    case("DDD", "2026-06-01T00:00:00Z", "366", Some("2024-12-31T00:00:00Z"));
+    case("DDD", "2025-01-01T00:00:00Z", "366", Some("2024-12-31T00:00:00Z"));
+    case("DDD", "2026-06-01T00:00:00Z", "367", None);
+}
+
+/// As Joda has it: the date moves within its week.
+#[test]
+fn a_weekday_that_contradicts_the_date_moves_it() {
+    check("EEE MMM dd yyyy", "UTC", "Mon Dec 04 2005", "2005-11-28T00:00:00Z");
+    check("EEE MMM dd", "UTC", "Tue Nov 30", "2026-12-01T00:00:00Z");
 }
 
 #[test]
@@ -168,6 +233,11 @@ fn epochs() {
     check("UNIX_MS", "UTC", "99999999999999", "5138-11-16T09:46:39.999Z");
     check("UNIX_MS", "UTC", "-1", "1969-12-31T23:59:59.999Z");
     check("UNIX_MS", "UTC", "1.5", None);
+    check("UNIX_MS", "UTC", "253402300799999", "9999-12-31T23:59:59.999Z");
+    check("UNIX_MS", "UTC", "253402300800000", None);
+    check("UNIX_MS", "UTC", "-62167219200001", None);
+    check("UNIX_MS", "UTC", "9223372036854775807", None);
+    check("yyyy", "UTC", "12026", None);
 }
 
 #[test]
@@ -283,6 +353,28 @@ fn logstash_answers() {
     assert!(right > 50, "{right}");
 }
 
+#[test]
+fn no_other_byte_stands_for_a_digit() {
+    let text = "2026-03-12T10:23:45Z";
+    assert!(parse_rfc3339(text).is_some());
+    let places: Vec<usize> =
+        text.match_indices(|c: char| c.is_ascii_digit()).map(|it| it.0).collect();
+    assert_eq!(places.len(), 14);
+    for place in places {
+        for byte in (0..128_u8).filter(|byte| !byte.is_ascii_digit()) {
+            let mut other = text.to_owned();
+            other.replace_range(place..=place, &char::from(byte).to_string());
+            assert_eq!(parse_rfc3339(&other), None, "{other:?}");
+        }
+        // Bytes of more than seven bits, two in the place of two.
+        for letters in ["é", "\u{80}", "ߺ"] {
+            let mut other = text.to_owned();
+            other.replace_range(place..place + 2, letters);
+            assert_eq!(parse_rfc3339(&other), None, "{other:?}");
+        }
+    }
+}
+
 proptest! {
     #[test]
     fn what_is_written_is_read(epoch_ns in any::<i64>(), offset_minutes in -14 * 60..14 * 60i64) {
@@ -318,6 +410,18 @@ proptest! {
             let slow = TimeParser::compile(&[slow], zone).unwrap();
             prop_assert_eq!(fixed.parse(&text, 0), slow.parse(&format!(" {text}"), 0));
         }
+    }
+
+    /// A clock alone is read within half a day of the reference, whatever it says.
+    #[test]
+    fn a_clock_alone_is_near(
+        second in 0..86_400u32,
+        reference in -9_000_000_000i64..9_000_000_000,
+    ) {
+        let parser = TimeParser::compile(&["HH:mm:ss"], "+05:30").unwrap();
+        let text = format!("{:02}:{:02}:{:02}", second / 3600, second / 60 % 60, second % 60);
+        let found = parser.parse_instant(&text, reference * NANOS_PER_SECOND).unwrap();
+        prop_assert!(found.seconds.abs_diff(reference) <= 43_200);
     }
 
     #[test]

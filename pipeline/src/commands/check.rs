@@ -50,7 +50,7 @@ pub(super) fn run(args: &CheckArgs, console: Console) -> Result<Exit, CommandErr
             guarantees: Vec::new(),
             findings: None,
         },
-        Ok(config) => loaded(config, args.connect)?,
+        Ok(config) => loaded(config, args.connect.then_some(console))?,
     };
     let mut out = console.out();
     match args.format {
@@ -61,10 +61,14 @@ pub(super) fn run(args: &CheckArgs, console: Console) -> Result<Exit, CommandErr
     Ok(answer.exit())
 }
 
-fn loaded(config: Config, ask: bool) -> Result<Answer, CommandError> {
-    let findings = if ask {
+/// `asking` is where it is told who is asked; nobody is where there is none.
+fn loaded(config: Config, asking: Option<Console>) -> Result<Answer, CommandError> {
+    let findings = if let Some(console) = asking {
         let runtime = runtime()?;
-        let findings = runtime.block_on(connect(&config));
+        let findings = runtime.block_on(connect(&config, |part| {
+            console.tell_progress(&format!("asking {part} …"));
+        }));
+        console.end_progress();
         runtime.shutdown_background();
         Some(findings)
     } else {

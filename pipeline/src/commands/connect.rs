@@ -56,15 +56,18 @@ impl Finding {
     }
 }
 
-/// Asks all of them, in the order of the configuration.
-pub(super) async fn connect(config: &Config) -> Vec<Finding> {
+/// Asks all of them, in the order of the configuration. `asking` is told the part that is asked
+/// next.
+pub(super) async fn connect(config: &Config, mut asking: impl FnMut(&str)) -> Vec<Finding> {
     let mut findings = Vec::new();
     for source in &config.sources {
         if let Some(kafka) = source.kafka() {
+            asking(&source.name);
             findings.push(kafka_source(&source.name, kafka).await);
         }
     }
     for sink in &config.sinks {
+        asking(&sink.name);
         match &sink.kind {
             SinkKind::Elasticsearch(it) => findings.extend(elasticsearch(&sink.name, it).await),
             SinkKind::S3(it) => {
@@ -72,6 +75,9 @@ pub(super) async fn connect(config: &Config) -> Vec<Finding> {
             }
             SinkKind::Local(_) => findings.extend(archive(sink, true).await),
         }
+    }
+    if config.dead_letter.is_some() {
+        asking("dead_letter");
     }
     match &config.dead_letter {
         None => {}

@@ -51,6 +51,7 @@ pub(crate) struct Console {
     color: ColorWhen,
     colors_out: bool,
     colors_err: bool,
+    err_is_terminal: bool,
 }
 
 impl Console {
@@ -67,6 +68,7 @@ impl Console {
             color,
             colors_out: colors(io::stdout().is_terminal()),
             colors_err: colors(io::stderr().is_terminal()),
+            err_is_terminal: io::stderr().is_terminal(),
         }
     }
 
@@ -103,9 +105,20 @@ impl Console {
     /// Writes words to standard error, with a newline at their end.
     #[expect(clippy::unused_self, reason = "who writes must have a console")]
     pub(crate) fn tell(self, text: &str) {
-        let mut err = io::stderr().lock();
-        // Whoever closed standard error wants to be told nothing.
-        let _closed = writeln!(err, "{}", text.trim_end());
+        write_err(&format!("{}\n", text.trim_end()));
+    }
+
+    /// Writes what is being waited for to standard error: a terminal shows the last one alone,
+    /// anything else gets a line for each.
+    pub(crate) fn tell_progress(self, text: &str) {
+        write_err(&progress(self.err_is_terminal, text));
+    }
+
+    /// Takes what [`Console::tell_progress`] wrote off a terminal.
+    pub(crate) fn end_progress(self) {
+        if self.err_is_terminal {
+            write_err(ERASE_LINE);
+        }
     }
 
     /// Tells an error and answers what the process ends with.
@@ -119,6 +132,19 @@ impl Console {
         self.tell(&error.render(self.colors_err));
         error.exit()
     }
+}
+
+/// Back to the start of the line, and nothing on it.
+const ERASE_LINE: &str = "\r\x1b[2K";
+
+fn progress(is_terminal: bool, text: &str) -> String {
+    if is_terminal { format!("{ERASE_LINE}{text}") } else { format!("{text}\n") }
+}
+
+fn write_err(text: &str) {
+    let mut err = io::stderr().lock();
+    // Whoever closed standard error wants to be told nothing.
+    let _closed = err.write_all(text.as_bytes()).and_then(|()| err.flush());
 }
 
 /// `text` in the colour of its mood, where there is colour.
@@ -181,6 +207,12 @@ mod tests {
         assert_eq!(plural(1_000, "line"), "1,000 lines");
         let sizes: Vec<String> = [7, 1_024, 1_536, 776_000_000].into_iter().map(size).collect();
         assert_eq!(sizes, ["7 B", "1.0 KiB", "1.5 KiB", "740.1 MiB"]);
+    }
+
+    #[test]
+    fn a_terminal_shows_the_last_progress_alone() {
+        assert_eq!(progress(false, "asking a …"), "asking a …\n");
+        assert_eq!(progress(true, "asking a …"), "\r\x1b[2Kasking a …");
     }
 
     #[test]

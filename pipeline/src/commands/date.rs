@@ -13,6 +13,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::batch::{LINE_BYTES_MAX, Request, answer_all};
+use super::marked::marked;
 use super::parse::read_until;
 use super::{CommandError, Console, Exit};
 use crate::clock;
@@ -26,8 +27,9 @@ const EXAMPLES: &str = r#"Examples:
 
 Formats are tried in order: ISO8601, UNIX, UNIX_MS, TAI64N, or letters: y year, M month, d day,
 H hour, h hour of the half day, a half of the day, m minute, s second, S fraction, E weekday,
-D day of the year, x and w week year and week, e day of the week, Z offset, ZZZ zone, and text in
-'quotes'. A year that is missing comes from the reference.
+D day of the year, x and w week year and week, e day of the week, Z offset, z UTC, GMT and zones of
+the United States (CST is Chicago's), ZZZ zone, and text in 'quotes'. A year that is missing comes
+from the reference; a clock alone is of the day on which it is nearest to it.
 
 Each line is answered by {"matched":true,"timestamp":"…Z"} or {"matched":false}. --batch takes
 objects with id, formats, timezone, locale, reference and input, one a line, and repeats the id; a
@@ -46,7 +48,7 @@ pub(super) struct DateArgs {
     /// Language of the names of months and days
     #[arg(long, value_name = "LOCALE", default_value = "en")]
     locale: String,
-    /// The time that gives a year to texts without one, RFC 3339, in place of now
+    /// The time that gives a year or a date to texts without one, RFC 3339, in place of now
     #[arg(long, value_name = "TIME")]
     reference: Option<String>,
     /// Read requests from standard input, one JSON object a line
@@ -80,9 +82,8 @@ pub(super) fn run(args: &DateArgs, console: Console) -> Result<Exit, CommandErro
 fn wrong(args: &DateArgs, error: &TimeFormatError) -> CommandError {
     let message = match args.formats.get(error.format) {
         Some(format) => {
-            let position = format.floor_char_boundary(error.position.min(format.len()));
-            let space = " ".repeat(format[..position].chars().count());
-            format!("{}\n  {format}\n  {space}^", error.message)
+            let wrong = error.position..error.position + 1;
+            format!("{}\n{}", error.message, marked(format, wrong))
         }
         None => error.message.clone(),
     };

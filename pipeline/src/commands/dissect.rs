@@ -14,6 +14,7 @@ use serde::Deserialize;
 use serde_json::{Map, Number, Value, json};
 
 use super::batch::{LINE_BYTES_MAX, Request, answer_all};
+use super::marked::marked;
 use super::parse::read_until;
 use super::{CommandError, Console, Exit};
 
@@ -56,6 +57,14 @@ pub(super) fn run(args: &DissectArgs, console: Console) -> Result<Exit, CommandE
         Some(mapping) => {
             let parser = Parser::compile(mapping, args.convert.iter().cloned())
                 .map_err(|error| wrong(mapping, &error))?;
+            if let Some(slip) = parser.dissect.slips().first() {
+                let (span, message) = (slip.span.clone(), slip.message.clone());
+                let help = Some(slip.help.to_owned());
+                return Err(wrong(
+                    mapping,
+                    &FormatError { option: "mapping", span, message, help },
+                ));
+            }
             each_line(&parser, if args.null { 0 } else { b'\n' }, input, &mut out)?;
         }
         None => answer_all::<DissectRequest>(input, &mut out)?,
@@ -73,12 +82,7 @@ fn conversion(text: &str) -> Result<(String, FieldConversion), String> {
 
 /// The mapping with a mark below what is wrong in it.
 fn wrong(mapping: &str, error: &FormatError) -> CommandError {
-    let start = mapping.floor_char_boundary(error.span.start);
-    let end = mapping.ceil_char_boundary(error.span.end.min(mapping.len())).max(start);
-    let before = mapping[..start].chars().count();
-    let marked = mapping[start..end].chars().count().max(1);
-    let (space, mark) = (" ".repeat(before), "^".repeat(marked));
-    let message = format!("{}\n  {mapping}\n  {space}{mark}", error.message);
+    let message = format!("{}\n{}", error.message, marked(mapping, error.span.clone()));
     error.help.iter().fold(CommandError::wrong(message), CommandError::with_help)
 }
 

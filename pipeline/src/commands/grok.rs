@@ -4,21 +4,23 @@
 //! stop: the room `parsers`, which matches.
 
 mod explain;
-mod patterns;
 mod table;
 
 use std::io::{self, BufRead, Write};
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
+use riverhog_config::{PatternFile, read_pattern_files};
+use riverhog_parsers::fields::FieldValue;
 use riverhog_parsers::grok::{
-    Capture, FieldType, Grok, GrokError, GrokOptions, Outcome, PatternSet, to_float, to_int,
+    Capture, FieldType, Grok, GrokError, GrokOptions, Outcome, PatternSet,
 };
 use riverhog_parsers::lines::to_text;
 use serde::Deserialize;
-use serde_json::{Map, Number, Value, json};
+use serde_json::{Map, Value, json};
 
 use super::batch::{LINE_BYTES_MAX, Request, answer_all};
+use super::marked::marked;
 use super::parse::read_until;
 use super::{CommandError, Console, Exit, Format};
 
@@ -57,8 +59,8 @@ pub(super) struct GrokArgs {
     /// A pattern of your own for %{NAME}; may be given several times
     #[arg(long, value_name = "NAME=REGEX", value_parser = definition)]
     define: Vec<(String, String)>,
-    /// A folder of pattern files, a NAME and a REGEX a line
-    #[arg(long, value_name = "FOLDER")]
+    /// A file of patterns, or a folder of them, a NAME and a REGEX a line
+    #[arg(long, value_name = "PATH")]
     patterns: Option<PathBuf>,
     /// How a line is answered
     #[arg(long, value_enum, default_value = "json")]
@@ -79,10 +81,11 @@ pub(super) fn run(args: &GrokArgs, console: Console) -> Result<Exit, CommandErro
     let input = &mut io::stdin().lock();
     match &args.pattern {
         Some(pattern) => {
-            let mut definitions = match &args.patterns {
-                Some(folder) => patterns::read(folder)?,
-                None => Vec::new(),
-            };
+            let mut definitions = Vec::new();
+            if let Some(path) = &args.patterns {
+                let files = read_pattern_files(path).map_err(CommandError::wrong)?;
+                definitions.extend(files.iter().flat_map(PatternFile::definitions));
+            }
             definitions.extend(args.define.iter().cloned());
             let set = args.set.into();
             let options = GrokOptions { set, definitions, ..GrokOptions::default() };
@@ -110,12 +113,7 @@ fn definition(text: &str) -> Result<(String, String), String> {
 
 /// The pattern with a mark below what is wrong in it.
 fn wrong(pattern: &str, error: &GrokError) -> CommandError {
-    let start = pattern.floor_char_boundary(error.span.start);
-    let end = pattern.ceil_char_boundary(error.span.end.min(pattern.len())).max(start);
-    let before = pattern[..start].chars().count();
-    let marked = pattern[start..end].chars().count().max(1);
-    let (space, mark) = (" ".repeat(before), "^".repeat(marked));
-    let message = format!("{}\n  {pattern}\n  {space}{mark}", error.message);
+    let message = format!("{}\n{}", error.message, marked(pattern, error.span.clone()));
     error.help.iter().fold(CommandError::wrong(message), CommandError::with_help)
 }
 
@@ -133,15 +131,24 @@ fn each_line(
         let outcome = grok.run(&text, &mut scratch, &mut captures);
         match as_text {
             Some(console) => table::write(grok, outcome, &captures, &text, console, out)?,
-            None => writeln!(out, "{}", answer(grok, outcome, &captures, &text))?,
+            None => writeln!(out, "{}", answer(grok, outcome, &captures, &text, Types::Events))?,
         }
     }
     Ok(())
 }
 
-fn answer(grok: &Grok, outcome: Outcome, captures: &[Capture], text: &str) -> Value {
+/// Whose types a field is converted by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Types {
+    /// Logstash's, which knows `int` and `float` alone.
+    Logstash,
+    /// Those of events.
+    Events,
+}
+
+fn answer(grok: &Grok, outcome: Outcome, captures: &[Capture], text: &str, types: Types) -> Value {
     match outcome {
-        Outcome::Matched => json!({"matched": true, "fields": fields(grok, captures, text)}),
+        Outcome::Matched => json!({"matched": true, "fields": fields(grok, captures, text, types)}),
         Outcome::Unmatched(riverhog_parsers::grok::Reason::NoMatch) => json!({"matched": false}),
         Outcome::Unmatched(reason) => json!({"error": reason.as_str()}),
     }
@@ -149,11 +156,15 @@ fn answer(grok: &Grok, outcome: Outcome, captures: &[Capture], text: &str) -> Va
 
 /// The captures as objects. As in Logstash, texts of one name become an array, and what comes after
 /// a number is left out.
-fn fields(grok: &Grok, captures: &[Capture], text: &str) -> Value {
+fn fields(grok: &Grok, captures: &[Capture], text: &str, types: Types) -> Value {
     let mut root = Map::new();
     for capture in captures {
         let field = &grok.fields()[usize::from(capture.field)];
-        let value = value(field.kind, capture, text);
+        let kind = match (field.kind, types) {
+            (kind @ (FieldType::Int | FieldType::Float), _) | (kind, Types::Events) => kind,
+            _ => FieldType::Text,
+        };
+        let value = value(kind, capture, text);
         put(&mut root, &field.path, value);
     }
     Value::Object(root)
@@ -187,13 +198,11 @@ fn value(kind: FieldType, capture: &Capture, text: &str) -> Value {
         return Value::Null;
     }
     let text = capture.text(text);
-    match kind {
-        FieldType::Text => text.into(),
-        // Beyond i64 and f64 a number is kept as it was written, as in events.
-        FieldType::Int => to_int(text).map_or_else(|| text.into(), Value::from),
-        FieldType::Float => {
-            Number::from_f64(to_float(text)).map_or_else(|| text.into(), Value::Number)
-        }
+    match kind.value(text) {
+        FieldValue::Int(number) => number.into(),
+        FieldValue::Float(number) => number.into(),
+        FieldValue::Bool(flag) => flag.into(),
+        _ => text.into(),
     }
 }
 
@@ -225,13 +234,14 @@ impl Request for GrokRequest {
             definitions: self.define.iter().map(|(name, it)| (name.clone(), text(it))).collect(),
             named_captures_only: self.named_captures_only.unwrap_or(true),
             keep_empty_captures: self.keep_empty_captures,
+            target: String::new(),
         };
         match Grok::compile(&self.pattern, &options) {
             Err(error) => json!({"error": error.message}),
             Ok(grok) => {
                 let mut captures = Vec::new();
                 let outcome = grok.run(&self.input, &mut grok.scratch(), &mut captures);
-                answer(&grok, outcome, &captures, &self.input)
+                answer(&grok, outcome, &captures, &self.input, Types::Logstash)
             }
         }
     }
@@ -274,6 +284,10 @@ mod tests {
             r#"{"id":2,"matched":true,
                 "fields":{"process":{"name":"a","pid":"99999999999999999999"}}}"#,
         );
+        check(
+            r#"{"id":2,"pattern":"%{INT:n:long} %{WORD:b:boolean}","input":"1 true"}"#,
+            r#"{"id":2,"matched":true,"fields":{"n":"1","b":"true"}}"#,
+        );
         check(r#"{"id":3,"pattern":"^b","input":"a"}"#, r#"{"id":3,"matched":false}"#);
         check(
             r#"{"id":4,"pattern":"%{N:x:float}","define":{"N":"[0-9.]+"},"input":"1.5"}"#,
@@ -297,6 +311,6 @@ mod tests {
     fn a_wrong_pattern_is_marked() {
         let error = GrokError { span: 3..6, message: "no".to_owned(), help: Some("do".to_owned()) };
         let text = wrong("训a%{X}", &error).render(false);
-        assert_eq!(text, "error: no\n  训a%{X}\n   ^^^\nhelp: do");
+        assert_eq!(text, "error: no\n  训a%{X}\n    ^^^\nhelp: do");
     }
 }

@@ -1,8 +1,9 @@
 //! The HTTP server: `/metrics` for a Prometheus scrape, `/health/live` and `/health/ready` for
-//! whoever keeps the process running.
+//! whoever keeps the process running, `/api/unparsed` for whoever writes parsers for it.
 //!
 //! Invariant: a client costs a bounded number of connections, bytes and seconds, whatever it sends
-//! or refuses to read; no request has an effect, and no request body is read. Next stop:
+//! or refuses to read; no request has an effect, and no request body is read. What holds text of
+//! lines is shown to this machine only, wherever the server listens. Next stop:
 //! [`super::health`] and [`super::metrics`], which answer.
 
 use std::convert::Infallible;
@@ -30,6 +31,9 @@ use super::metrics::Metrics;
 
 const TEXT: HeaderValue = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
+
+const UNPARSED: &str = "/api/unparsed";
+const PATHS: [&str; 4] = ["/metrics", "/health/live", "/health/ready", UNPARSED];
 
 /// Pause after a failed `accept`: it fails for want of file descriptors, and would again at once.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
@@ -146,10 +150,11 @@ struct Answers {
 }
 
 impl Answers {
-    fn answer<B>(&self, request: &Request<B>) -> Response<Full<Bytes>> {
+    /// `is_near`: the client is on this machine.
+    fn answer<B>(&self, request: &Request<B>, is_near: bool) -> Response<Full<Bytes>> {
         let is_read = matches!(*request.method(), Method::GET | Method::HEAD);
         match request.uri().path() {
-            "/metrics" | "/health/live" | "/health/ready" if !is_read => {
+            path if PATHS.contains(&path) && !is_read => {
                 let detail = json!({ "error": "method_not_allowed", "allowed": ["GET", "HEAD"] });
                 let mut response = json_response(405, &detail);
                 response.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
@@ -164,10 +169,9 @@ impl Answers {
                 let (status, body) = self.health.ready();
                 json_response(status, &body)
             }
-            _ => {
-                let paths = ["/metrics", "/health/live", "/health/ready"];
-                json_response(404, &json!({ "error": "not_found", "paths": paths }))
-            }
+            UNPARSED if is_near => json_response(200, &self.metrics.unparsed_lines().to_json()),
+            UNPARSED => json_response(403, &json!({ "error": "not_from_this_machine" })),
+            _ => json_response(404, &json!({ "error": "not_found", "paths": PATHS })),
         }
     }
 }
@@ -232,8 +236,9 @@ async fn serve(
     limits: Limits,
     _place: OwnedSemaphorePermit,
 ) {
+    let is_near = stream.peer_addr().is_ok_and(|peer| peer.ip().to_canonical().is_loopback());
     let service = service_fn(|request: Request<Incoming>| {
-        let response = answers.answer(&request);
+        let response = answers.answer(&request, is_near);
         async move { Ok::<_, Infallible>(response) }
     });
     let connection = http1::Builder::new()
@@ -268,9 +273,11 @@ async fn told(stopped: &mut watch::Receiver<bool>) {
 
 #[cfg(test)]
 mod tests {
+    use riverhog_rules::transform::UnparsedLine;
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
     use super::*;
+    use crate::source::Partition;
 
     const ANY_PORT: SocketAddr =
         SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 0);
@@ -330,6 +337,29 @@ mod tests {
         health.set_stopping();
         check(&server, "GET", "/health/ready", 503).await;
         check(&server, "GET", "/health/live", 200).await;
+    }
+
+    #[tokio::test]
+    async fn unparsed_lines_are_served_to_this_machine() {
+        let (server, metrics, health) = start(LIMITS).await;
+        let (_, body) = check(&server, "GET", UNPARSED, 200).await;
+        assert_eq!(body, "{\"lines\":[]}\n");
+        let partition = Partition { topic: Arc::from("train"), number: 3 };
+        let text = "no \"parser\" for \u{1b}this".to_owned();
+        let line = UnparsedLine { offset: 42, index: 1, text: text.clone(), cut: false };
+        metrics.unparsed_lines().add(&partition, vec![line]);
+        let (head, body) = check(&server, "GET", UNPARSED, 200).await;
+        assert!(head.contains("content-type: application/json"), "{head}");
+        let body: Value = serde_json::from_str(&body).unwrap();
+        let expect = json!({
+            "topic": "train", "partition": 3, "offset": 42, "index": 1, "line": text, "cut": false,
+        });
+        assert_eq!(body, json!({ "lines": [expect] }));
+        check(&server, "POST", UNPARSED, 405).await;
+        let request = Request::builder().uri(UNPARSED).body(()).unwrap();
+        let answers = Answers { metrics, health };
+        assert_eq!(answers.answer(&request, false).status(), StatusCode::FORBIDDEN);
+        server.stop().await;
     }
 
     #[tokio::test]

@@ -19,6 +19,7 @@ use opentelemetry_sdk::Resource;
 use opentelemetry_sdk::metrics::{Instrument, SdkMeterProvider, Stream};
 use prometheus::{Registry, TextEncoder};
 
+use super::unparsed::Unparsed;
 use record::{add, labels};
 
 /// Most series of one metric about partitions; the rest is added up under
@@ -32,6 +33,11 @@ const SERIES_MAX: usize = 1_000;
 /// request timeout anybody sets.
 const REQUEST_SECONDS: [f64; 13] =
     [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0];
+
+/// Upper bounds of `riverhog_parse_seconds`: from a short line of a simple pattern to one on which
+/// a pattern takes all the steps that it may.
+const PARSE_SECONDS: [f64; 11] =
+    [1e-7, 2.5e-7, 5e-7, 1e-6, 2.5e-6, 5e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1];
 
 /// Upper bounds of `riverhog_archive_object_bytes`: 64 KiB to 256 MiB.
 const OBJECT_BYTES: [f64; 8] = [
@@ -58,6 +64,7 @@ struct Inner {
     // Held because the instruments report nothing once their provider is dropped.
     _provider: SdkMeterProvider,
     state: Arc<Mutex<State>>,
+    unparsed: Unparsed,
     source: SourceMetrics,
     sink: SinkMetrics,
     archive: ArchiveMetrics,
@@ -117,8 +124,14 @@ impl Metrics {
             registry,
             _provider: provider,
             state,
+            unparsed: Unparsed::default(),
         };
         Metrics { inner: Arc::new(inner) }
+    }
+
+    /// The latest lines that no parser accepted, beside the counter of all of them.
+    pub fn unparsed_lines(&self) -> &Unparsed {
+        &self.inner.unparsed
     }
 
     /// The page of a scrape, in Prometheus' text format 0.0.4, sorted by name.
@@ -144,6 +157,7 @@ struct SourceMetrics {
     parse_lines: Counter<u64>,
     transform_lines: Counter<u64>,
     records_closed_early: Counter<u64>,
+    parse_seconds: Histogram<f64>,
     unknown_host_lines: Counter<u64>,
     unparsed_lines: Counter<u64>,
     redacted_values: Counter<u64>,
@@ -187,6 +201,11 @@ impl SourceMetrics {
                 "riverhog_join_closed_early_total",
                 "Records of several lines closed by the clock, at the end of their partition.",
             ),
+            parse_seconds: meter
+                .f64_histogram("riverhog_parse_seconds")
+                .with_description("How long a parser took for a line it accepted, one in 64.")
+                .with_boundaries(PARSE_SECONDS.to_vec())
+                .build(),
             unknown_host_lines: counter(
                 "riverhog_unknown_host_lines_total",
                 "Lines whose host is not in the table of hosts.",
@@ -435,6 +454,7 @@ mod tests {
         metrics.parse_lines("swift", "matched", 4);
         metrics.transform_lines("quiet", "dropped", 3);
         metrics.records_closed_early(2);
+        metrics.parse_seconds("swift", 3e-7);
         metrics.unknown_hosts(6);
         metrics.unparsed(1);
         metrics.redacted_values("hf_token", 2);
@@ -486,6 +506,7 @@ mod tests {
             "riverhog_memory_bytes",
             "riverhog_memory_limit_bytes",
             "riverhog_parse_lines_total",
+            "riverhog_parse_seconds",
             "riverhog_partition_held",
             "riverhog_rebalances_total",
             "riverhog_redacted_values_total",
@@ -529,6 +550,9 @@ mod tests {
                 "riverhog_sink_request_seconds_bucket{sink=\"search\",le=\"0.01\"} 0",
                 "riverhog_sink_request_seconds_bucket{sink=\"search\",le=\"0.025\"} 1",
                 "riverhog_sink_request_seconds_bucket{sink=\"search\",le=\"+Inf\"} 1",
+                "riverhog_parse_seconds_bucket{parser=\"swift\",le=\"0.00000025\"} 0",
+                "riverhog_parse_seconds_bucket{parser=\"swift\",le=\"0.0000005\"} 1",
+                "riverhog_parse_seconds_count{parser=\"swift\"} 1",
                 "riverhog_sink_request_seconds_sum{sink=\"search\"} 0.02",
                 "riverhog_sink_request_seconds_count{sink=\"search\"} 1",
                 "riverhog_archive_object_bytes_bucket{sink=\"archive\",le=\"1048576\"} 0",

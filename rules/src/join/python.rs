@@ -1,4 +1,4 @@
-//! Python's tracebacks: chains, exception groups, the boxes of `rich`, torchrun's table of failures.
+//! Python's tracebacks: chains, exception groups, the boxes of `rich`, torchrun's table.
 //!
 //! Source of the forms: CPython's `traceback` module, `rich.traceback`, and torch's
 //! `distributed/elastic/multiprocessing/errors`. Invariant: an exception's line belongs to its

@@ -68,7 +68,7 @@ pub(super) fn warning(text: &str) -> Option<Stack> {
     let (file, line) = place.rsplit_once(':')?;
     let is_place = !line.is_empty()
         && line.bytes().all(|byte| byte.is_ascii_digit())
-        && file.ends_with(['y', '>'])
+        && (file.strip_suffix(".py").is_some() || file.ends_with('>'))
         && !file.contains(' ');
     let (category, _) = rest.split_once(':')?;
     let is_category = category.ends_with("Warning") && !category.contains(' ');

@@ -3,48 +3,53 @@
 //!
 //! Invariant: a rule that is ruled out would have answered that the line does not match. Next stop:
 //! `parse`, which tries the others in their order.
-use riverhog_parsers::grok::{Dispatch, DispatchScratch, Grok};
+use riverhog_parsers::grok::{Dispatch, Grok};
 
+use super::tally::Bits;
 use crate::plan::{LineParser, Plan};
 
 /// With fewer patterns, trying them costs no more than looking.
 const PATTERNS_MIN: usize = 4;
 
-/// The patterns of a plan that read the line itself.
+/// The rules of a plan that are worth a try on a line.
 pub(super) struct Candidates {
-    dispatch: Dispatch,
+    /// The patterns that read the line itself; `None` where there are too few.
+    dispatch: Option<Dispatch>,
     /// By pattern: its rule.
     rules: Vec<usize>,
-    scratch: DispatchScratch,
-    /// By rule: whether it is worth a try.
-    open: Vec<bool>,
+    /// The rules that are always worth a try: they are no patterns, or read something else.
+    always: Bits,
+    open: Bits,
 }
 
 impl Candidates {
-    /// `None` where there are too few patterns.
-    pub(super) fn new(plan: &Plan) -> Option<Candidates> {
+    pub(super) fn new(plan: &Plan) -> Candidates {
         let (mut groks, mut rules): (Vec<Grok>, Vec<usize>) = (Vec::new(), Vec::new());
+        let mut always = Bits::none(plan.parse.len());
         for (index, rule) in plan.parse.iter().enumerate() {
             if let (LineParser::Grok(grok), None) = (&rule.parser, &rule.field) {
                 groks.push(grok.clone());
                 rules.push(index);
+            } else {
+                always.set(index);
             }
         }
-        if groks.len() < PATTERNS_MIN {
-            return None;
+        let dispatch = (groks.len() >= PATTERNS_MIN).then(|| Dispatch::new(&groks));
+        if dispatch.is_none() {
+            for rule in &rules {
+                always.set(*rule);
+            }
         }
-        let dispatch = Dispatch::new(&groks);
-        let open = vec![true; plan.parse.len()];
-        Some(Candidates { scratch: dispatch.scratch(), dispatch, rules, open })
+        Candidates { dispatch, rules, open: always.clone(), always }
     }
 
-    /// By rule: whether it is worth a try on a line. What reads something else always is.
-    pub(super) fn of(&mut self, line: &str) -> &[bool] {
-        for rule in &self.rules {
-            self.open[*rule] = false;
-        }
-        for pattern in self.dispatch.select(line, &mut self.scratch) {
-            self.open[self.rules[pattern]] = true;
+    /// The rules that are worth a try on a line.
+    pub(super) fn of(&mut self, line: &str) -> &Bits {
+        if let Some(dispatch) = &self.dispatch {
+            self.open.copy(&self.always);
+            for pattern in dispatch.select(line) {
+                self.open.set(self.rules[pattern]);
+            }
         }
         &self.open
     }

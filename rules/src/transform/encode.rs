@@ -3,7 +3,7 @@
 //! Invariant: the document is a valid JSON object whatever the line holds, its members stand in the
 //! documented order, and `message` is the last one, so that without it the document is a shorter
 //! slice of the same bytes. Next stop: `event`, the buffer it is written to.
-use riverhog_parsers::grok::{Capture, FieldType, to_float, to_int};
+use riverhog_parsers::grok::Capture;
 
 use super::bind::BoundField;
 use super::encoded::EncodedRecord;
@@ -11,7 +11,7 @@ use super::format;
 use super::marks;
 use super::view::{Parsed, View};
 use crate::event::{Event, EventBuffer};
-use crate::json::{write_escaped, write_float, write_int, write_string};
+use crate::json::{write_escaped, write_int, write_string};
 use crate::origin::write_id_index;
 use crate::stamp::Stamp;
 
@@ -215,17 +215,5 @@ fn write_value(out: &mut Vec<u8>, field: &BoundField, capture: &Capture, source:
         out.extend_from_slice(b"null");
         return;
     }
-    let text = capture.text(source);
-    match field.kind {
-        FieldType::Text => write_string(out, text),
-        FieldType::Int => match to_int(text) {
-            Some(number) => write_int(out, number),
-            // A number beyond i64 is kept as it was written.
-            None => write_string(out, text),
-        },
-        FieldType::Float => match to_float(text) {
-            number if number.is_finite() => write_float(out, number),
-            _ => write_string(out, text),
-        },
-    }
+    format::write_value(out, field.kind.value(capture.text(source)));
 }

@@ -2,7 +2,7 @@
 //!
 //! Invariant: a field is one part of the event or one of its `fields`, never both and never
 //! neither; values of one name are one member of the document. Next stop: `encode`.
-use riverhog_parsers::fields::{Field, FieldKind, FieldValue, Fields};
+use riverhog_parsers::fields::{FieldKind, FieldValue, Fields};
 
 use super::bind::{BoundFormat, Role};
 use super::parse::{give, parse_time, take};
@@ -50,12 +50,12 @@ pub(super) fn value<'a>(
     for _ in 0..nth {
         index = fields.next_of_name(index)?;
     }
-    to_value(fields.get(index, source)?)
+    as_value(fields.get(index, source)?.value())
 }
 
-/// A field as rules see it.
-pub(super) fn to_value(field: Field<'_>) -> Option<Value<'_>> {
-    Some(match field.value() {
+/// A field's value as rules see it; `None` for null.
+pub(super) fn as_value(value: FieldValue<'_>) -> Option<Value<'_>> {
+    Some(match value {
         FieldValue::Text(text) | FieldValue::Json(text) => Value::Text(text),
         FieldValue::Int(number) => Value::Int(number),
         FieldValue::Float(number) => Value::Float(number),
@@ -91,23 +91,23 @@ pub(super) fn write(out: &mut Vec<u8>, parsed: &Parsed<'_>, fields: &Fields) {
         write_string(out, first.name);
         out.push(b':');
         let Some(second) = found.next() else {
-            write_value(out, first);
+            write_value(out, first.value());
             continue;
         };
         out.push(b'[');
-        write_value(out, first);
+        write_value(out, first.value());
         for field in std::iter::once(second).chain(found) {
             out.push(b',');
-            write_value(out, field);
+            write_value(out, field.value());
         }
         out.push(b']');
     }
     out.push(b'}');
 }
 
-/// Appends the value of a field as JSON.
-pub(super) fn write_value(out: &mut Vec<u8>, field: Field<'_>) {
-    match field.value() {
+/// Appends a value as JSON.
+pub(super) fn write_value(out: &mut Vec<u8>, value: FieldValue<'_>) {
+    match value {
         FieldValue::Text(text) => write_string(out, text),
         FieldValue::Int(number) => write_int(out, number),
         FieldValue::Float(number) => write_float(out, number),

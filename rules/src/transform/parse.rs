@@ -10,86 +10,46 @@ use riverhog_parsers::level::Level;
 use super::bind::{Bound, BoundRule, Role, Slot};
 use super::candidates::Candidates;
 use super::format;
+use super::sampler::{self, Sampler, Ticks};
+use super::tally::Tally;
 use super::view::{Bind, Parsed, View};
-use crate::condition::Condition;
 use crate::counters::Counters;
 use crate::plan::{LineParser, ParseRule, Plan, TimeRule};
 use crate::value::Value;
 
 /// What a worker reuses from line to line to parse.
 pub(super) struct ParseScratch {
-    candidates: Option<Candidates>,
+    candidates: Candidates,
+    tally: Tally,
+    sampler: Sampler,
     /// One for each rule that is a pattern.
     groks: Vec<Option<GrokScratch>>,
     /// Of the rule that ran last.
     captures: Vec<Capture>,
     /// Of the built-in format that ran last.
     fields: Fields,
-    /// By rule: what the record alone says about its `when`.
-    applies: Vec<Applies>,
-    generation: u64,
-}
-
-/// What the record alone says about a condition.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Applies {
-    Yes,
-    No,
-    AskLine,
-}
-
-impl Applies {
-    /// `of_record`: the condition reads nothing but the record.
-    pub(super) fn ask(
-        (when, slots): (Option<&Condition>, &[Slot]),
-        of_record: bool,
-        view: &View<'_>,
-    ) -> Applies {
-        match when {
-            None => Applies::Yes,
-            Some(_) if !of_record => Applies::AskLine,
-            Some(when) if when.holds(&Bind(view, slots)) => Applies::Yes,
-            Some(_) => Applies::No,
-        }
-    }
-
-    /// The whole answer; the line is only shown where it is needed.
-    pub(super) fn holds<'a>(
-        self,
-        when: Option<&Condition>,
-        slots: &[Slot],
-        view: impl FnOnce() -> View<'a>,
-    ) -> bool {
-        match self {
-            Applies::Yes => true,
-            Applies::No => false,
-            Applies::AskLine => when.is_none_or(|when| when.holds(&Bind(&view(), slots))),
-        }
-    }
 }
 
 impl ParseScratch {
-    pub(super) fn new(plan: &Plan) -> ParseScratch {
+    pub(super) fn new(plan: &Plan, bound: &Bound) -> ParseScratch {
         ParseScratch {
             candidates: Candidates::new(plan),
+            tally: Tally::new(plan, bound),
+            sampler: Sampler::default(),
             groks: plan.parse.iter().map(|rule| scratch(&rule.parser)).collect(),
             captures: Vec::new(),
             fields: Fields::new(),
-            applies: Vec::new(),
-            generation: 0,
         }
     }
 
-    fn ask_record(&mut self, plan: &Plan, bound: &Bound, generation: u64, view: &View<'_>) {
-        if self.generation == generation {
-            return;
-        }
-        self.generation = generation;
-        self.applies.clear();
-        for (rule, bound) in plan.parse.iter().zip(&bound.rules) {
-            let when = (rule.when.as_ref(), &bound.when[..]);
-            self.applies.push(Applies::ask(when, bound.when_of_record, view));
-        }
+    /// Measures some lines by this clock.
+    pub(super) fn set_ticks(&mut self, ticks: Ticks) {
+        self.sampler.set(ticks);
+    }
+
+    /// Completes the counters.
+    pub(super) fn flush(&mut self, counters: &mut Counters) {
+        self.tally.flush(counters);
     }
 }
 
@@ -102,44 +62,53 @@ pub(super) fn parse<'a>(
     scratch: &'a mut ParseScratch,
     counters: &mut Counters,
 ) {
-    scratch.ask_record(plan, bound, generation, view);
-    let open = scratch.candidates.as_mut().map(|candidates| candidates.of(view.line));
-    for (index, (rule, bound)) in plan.parse.iter().zip(&bound.rules).enumerate() {
-        if !scratch.applies[index].holds(rule.when.as_ref(), &bound.when, || *view) {
+    let ParseScratch { candidates, tally, sampler, groks, captures, fields } = scratch;
+    tally.ask_record((plan, bound), generation, view, counters);
+    let open = candidates.of(view.line);
+    let ticks = sampler.next();
+    let mut from = 0;
+    while let Some(index) = tally.next(open, from) {
+        from = index + 1;
+        let (rule, bound) = (&plan.parse[index], &bound.rules[index]);
+        if tally.is_asking(index)
+            && !rule.when.as_ref().is_none_or(|when| when.holds(&Bind(view, &bound.when)))
+        {
             continue;
         }
-        if open.is_some_and(|open| !open[index]) {
-            counters.parsers[index].count_unmatched(Reason::NoMatch);
+        if !open.has(index) {
+            tally.unmatched(index, Reason::NoMatch, counters);
             continue;
         }
         let Some(text) = text_of(bound.field, view) else {
             continue;
         };
-        let outcome = match (&rule.parser, &mut scratch.groks[index]) {
-            (LineParser::Grok(grok), Some(slots)) => grok.run(text, slots, &mut scratch.captures),
-            (LineParser::Format(parser), _) => parser.run(text, &mut scratch.fields),
+        let measured = ticks.map(|ticks| (ticks, ticks()));
+        let outcome = match (&rule.parser, &mut groks[index]) {
+            (LineParser::Grok(grok), Some(slots)) => grok.run(text, slots, captures),
+            (LineParser::Format(parser), _) => parser.run(text, fields),
             (LineParser::Grok(_), None) => continue,
         };
-        match outcome {
-            Outcome::Matched => {
-                counters.parsers[index].matched += 1;
-                view.parsed.rule = Some(bound);
-                view.parsed.source = text;
-                if let Some(format) = &bound.format {
-                    view.parsed.fields = Some(&scratch.fields);
-                    format::read(rule, format, view);
-                } else {
-                    view.parsed.captures = &scratch.captures;
-                    read(rule, bound, view);
-                }
-                return;
-            }
-            Outcome::Unmatched(reason) => {
-                view.parsed.tags.limit |= reason == Reason::Limit;
-                counters.parsers[index].count_unmatched(reason);
-            }
+        if let Outcome::Unmatched(reason) = outcome {
+            view.parsed.tags.limit |= reason == Reason::Limit;
+            tally.unmatched(index, reason, counters);
+            continue;
         }
+        tally.ended_at(index);
+        view.parsed.rule = Some(bound);
+        view.parsed.source = text;
+        if let Some(format) = &bound.format {
+            view.parsed.fields = Some(fields);
+            format::read(rule, format, view);
+        } else {
+            view.parsed.captures = captures;
+            read(rule, bound, view);
+        }
+        if let Some((ticks, started)) = measured {
+            sampler::note(index, ticks, started, counters);
+        }
+        return;
     }
+    tally.ended_at(plan.parse.len());
     view.parsed.content = Some(view.line);
     view.parsed.tags.unparsed = true;
 }
@@ -224,7 +193,7 @@ pub(super) fn parse_time(rule: Option<&TimeRule>, text: &str, received_ns: i64) 
 fn parse_rank(text: &str, kind: FieldType) -> Option<i64> {
     match kind {
         FieldType::Int => to_int(text),
-        FieldType::Text => text.parse().ok(),
-        FieldType::Float => None,
+        FieldType::Text | FieldType::Long => text.parse().ok(),
+        FieldType::Float | FieldType::Double | FieldType::Boolean => None,
     }
 }

@@ -17,8 +17,8 @@ use std::sync::Arc;
 
 use riverhog_parsers::fields::FieldKind;
 
+use super::applies::Applies;
 use super::bind::{Bound, BoundStep};
-use super::parse::Applies;
 use super::view::View;
 use crate::counters::Counters;
 use crate::plan::Plan;

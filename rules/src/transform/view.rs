@@ -5,7 +5,7 @@
 use std::ops::Range;
 
 use riverhog_parsers::fields::Fields;
-use riverhog_parsers::grok::{Capture, FieldType, to_float, to_int};
+use riverhog_parsers::grok::Capture;
 use riverhog_parsers::level::Level;
 use riverhog_parsers::peel::Marks;
 
@@ -189,12 +189,8 @@ impl<'a> Parsed<'a> {
             rule.fields[usize::from(capture.field)].id == Some(id) && !capture.is_absent()
         });
         let capture = found.nth(nth)?;
-        let text = capture.text(self.source);
-        Some(match rule.fields[usize::from(capture.field)].kind {
-            FieldType::Text => Value::Text(text),
-            FieldType::Int => to_int(text).map_or(Value::Text(text), Value::Int),
-            FieldType::Float => Value::Float(to_float(text)),
-        })
+        let kind = rule.fields[usize::from(capture.field)].kind;
+        format::as_value(kind.value(capture.text(self.source)))
     }
 }
 

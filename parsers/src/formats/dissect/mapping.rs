@@ -55,6 +55,20 @@ pub(super) struct Mapping {
     pub(super) parts: Vec<Part>,
     /// Where fields stand whose name is that of no other.
     pub(super) unresolved: Vec<Range<usize>>,
+    pub(super) slips: Vec<DissectSlip>,
+}
+
+/// Something in a mapping that is hardly meant, though Logstash takes it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct DissectSlip {
+    /// Bytes of the mapping.
+    pub span: Range<usize>,
+    /// What is wrong.
+    pub message: String,
+    /// What to do about it.
+    pub help: &'static str,
+    /// No line can match the mapping.
+    pub is_hopeless: bool,
 }
 
 /// Reads a mapping.
@@ -64,6 +78,9 @@ pub(super) fn read(mapping: &str) -> Result<Mapping, FormatError> {
     }
     let mut pieces = pieces(mapping);
     let Some(first) = pieces.first() else {
+        if let Some(slip) = unclosed(mapping, 0) {
+            return Err(error(slip.span, slip.message, Some(slip.help.to_owned())));
+        }
         let help = Some("for example `%{time} %{level} %{content}`".to_owned());
         return Err(error(0..mapping.len(), "a mapping without a field".to_owned(), help));
     };
@@ -79,7 +96,41 @@ pub(super) fn read(mapping: &str) -> Result<Mapping, FormatError> {
         part.delimiter.clone_from(&piece.delimiter);
     }
     let unresolved = resolve(&mut parts, &pieces);
-    Ok(Mapping { prefix, parts, unresolved })
+    let slips = slips(mapping, &pieces);
+    Ok(Mapping { prefix, parts, unresolved, slips })
+}
+
+fn slips(mapping: &str, pieces: &[Piece<'_>]) -> Vec<DissectSlip> {
+    let mut slips = Vec::new();
+    for pair in pieces.windows(2) {
+        if pair[0].delimiter.is_empty() {
+            slips.push(DissectSlip {
+                span: pair[0].span.start..pair[1].span.end,
+                message: "two fields without a delimiter between them match no line".to_owned(),
+                help: "write what stands between them, or take one field for both",
+                is_hopeless: true,
+            });
+        }
+    }
+    for piece in pieces {
+        // The brace that closes it was meant for another field.
+        if let Some(at) = piece.inside.find("%{") {
+            slips.extend(unclosed(&mapping[..piece.span.start + 2 + at], piece.span.start));
+        }
+    }
+    slips.extend(unclosed(mapping, pieces.last().map_or(0, |last| last.span.end)));
+    slips
+}
+
+/// A `%{` without its brace, at or after a place.
+fn unclosed(mapping: &str, from: usize) -> Option<DissectSlip> {
+    let start = from + mapping[from..].find("%{")?;
+    Some(DissectSlip {
+        span: start..mapping.len(),
+        message: "`%{` is never closed".to_owned(),
+        help: "close it with `}`",
+        is_hopeless: false,
+    })
 }
 
 /// A field as it is written.

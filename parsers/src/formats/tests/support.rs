@@ -3,7 +3,7 @@
 use crate::fields::{Duplicates, FieldValue, Fields};
 use crate::formats::{
     Delimited, DelimitedOptions, Dissect, FieldConversion, Format, FormatError, FormatParser, Json,
-    JsonOptions, KeyValue, KeyValueOptions, Whitespace,
+    JsonOptions, KeyValue, KeyValueOptions, LetterCase, Whitespace,
 };
 use crate::grok::Outcome;
 use serde_json::{Map, Value, json};
@@ -16,6 +16,15 @@ fn text(value: &Value) -> String {
     value.as_str().unwrap().to_owned()
 }
 
+fn case(value: &Value) -> LetterCase {
+    match value.as_str() {
+        Some("lowercase") => LetterCase::Lower,
+        Some("uppercase") => LetterCase::Upper,
+        Some("capitalize") => LetterCase::Capital,
+        other => panic!("{other:?}"),
+    }
+}
+
 fn key_value(options: &Value) -> Result<Format, FormatError> {
     let mut built = KeyValueOptions::default();
     for (name, value) in options.as_object().unwrap_or(&Map::new()) {
@@ -24,6 +33,10 @@ fn key_value(options: &Value) -> Result<Format, FormatError> {
             "value_split" => built.value_split = texts(value),
             "trim_key" => built.trim_key = text(value),
             "trim_value" => built.trim_value = text(value),
+            "remove_char_key" => built.remove_char_key = text(value),
+            "remove_char_value" => built.remove_char_value = text(value),
+            "transform_key" => built.transform_key = Some(case(value)),
+            "transform_value" => built.transform_value = Some(case(value)),
             "prefix" => built.prefix = text(value),
             "include_keys" => built.include_keys = texts(value),
             "exclude_keys" => built.exclude_keys = texts(value),

@@ -19,7 +19,7 @@ use gate::Gate;
 pub(super) use gate::{Start, begins, first_bytes};
 pub(super) use hir::least;
 use linear::Linear;
-use literals::Literals;
+pub(super) use literals::Literals;
 use regex_automata::nfa::thompson::NFA;
 use sequence::{Miss, Sequence};
 

@@ -10,7 +10,7 @@ use super::super::regex::{Kind, Node, Regex};
 use super::super::syntax::Expanded;
 
 /// More are no help.
-const FINDINGS_MAX: usize = 32;
+pub(super) const FINDINGS_MAX: usize = 32;
 
 /// A remark about a pattern.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -36,6 +36,12 @@ pub enum FindingKind {
     AdjacentRepeats,
     /// A group without a name beside groups with one.
     NeedlessGroup,
+    /// A `%{` without its brace or its name.
+    Unclosed,
+    /// Something inside a reference that is not looked at.
+    Ignored,
+    /// A word in the place of a type that is none.
+    UnknownType,
 }
 
 impl FindingKind {
@@ -46,6 +52,9 @@ impl FindingKind {
             FindingKind::Unanchored => "unanchored",
             FindingKind::AdjacentRepeats => "adjacent_repeats",
             FindingKind::NeedlessGroup => "needless_group",
+            FindingKind::Unclosed => "unclosed",
+            FindingKind::Ignored => "ignored",
+            FindingKind::UnknownType => "unknown_type",
         }
     }
 }

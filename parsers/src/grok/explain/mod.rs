@@ -6,11 +6,13 @@
 //! [`stop`] the place in the line.
 
 mod lint;
+mod slips;
 mod stop;
 
 use std::ops::Range;
 
 pub use lint::{Finding, FindingKind};
+pub use slips::slips;
 pub use stop::Stop;
 
 use super::engine::{Tier, describe};
@@ -72,7 +74,9 @@ impl Grok {
             None => (Vec::new(), Vec::new()),
             Some(regex) => {
                 let parts = Explainer { grok: self, expanded, regex }.parts(&regex.root, 0);
-                (parts, lint::findings(self.pattern(), expanded, regex, engine.start()))
+                let mut findings = slips(self.pattern());
+                findings.extend(lint::findings(self.pattern(), expanded, regex, engine.start()));
+                (parts, findings)
             }
         };
         Explanation {

@@ -43,6 +43,7 @@ fn answer(case: &Value) -> Value {
             .collect(),
         named_captures_only: flag("named_captures_only", true),
         keep_empty_captures: flag("keep_empty_captures", false),
+        target: String::new(),
     };
     let grok = match Grok::compile(case["pattern"].as_str().unwrap(), &options) {
         Ok(grok) => grok,
@@ -69,9 +70,10 @@ pub(super) fn found(grok: &Grok, text: &str) -> Result<Option<Value>, Reason> {
         let part = capture.text(text);
         let value = match field.kind {
             _ if capture.is_absent() => Value::Null,
-            FieldType::Text => part.into(),
+            // Logstash knows two types.
             FieldType::Int => to_int(part).into(),
             FieldType::Float => to_float(part).into(),
+            _ => part.into(),
         };
         insert(&mut fields, &field.path, value);
     }

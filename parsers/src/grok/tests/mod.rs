@@ -96,6 +96,26 @@ fn fields() {
 }
 
 #[test]
+fn fields_stand_in_a_target() {
+    let compile = |target: &str| {
+        let options = GrokOptions { target: target.to_owned(), ..GrokOptions::default() };
+        Grok::compile("%{WORD:w} %{INT:[a][b]:int} %{WORD:w}", &options)
+    };
+    let named = |target: &str| -> Vec<(String, Vec<String>)> {
+        let grok = compile(target).unwrap();
+        grok.fields().iter().map(|field| (field.name.clone(), field.path.clone())).collect()
+    };
+    let steps = |steps: &[&str]| {
+        let path: Vec<String> = steps.iter().map(|step| (*step).to_owned()).collect();
+        (path.join("."), path)
+    };
+    assert_eq!(named("x"), [steps(&["x", "w"]), steps(&["x", "a", "b"])]);
+    assert_eq!(named("[x][y]"), [steps(&["x", "y", "w"]), steps(&["x", "y", "a", "b"])]);
+    assert_eq!(run(&compile("x").unwrap(), "k 1 v").as_deref(), Ok("x.w=k|x.w=v|x.a.b=1"));
+    assert_eq!(compile("[x").unwrap_err().message, "`[x` is no field name");
+}
+
+#[test]
 fn empty_captures_are_kept_on_demand() {
     let options = GrokOptions { keep_empty_captures: true, ..GrokOptions::default() };
     let pattern = "%{WORD:w}:%{DATA:d};(?: %{INT:n:int})?";

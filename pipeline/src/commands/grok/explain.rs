@@ -5,7 +5,7 @@
 
 use std::io::{self, Write};
 
-use riverhog_parsers::grok::{FieldType, Grok, Part};
+use riverhog_parsers::grok::{Grok, Part};
 
 pub(super) fn explain(grok: &Grok, out: &mut impl Write) -> io::Result<()> {
     let explanation = grok.explain();
@@ -15,12 +15,7 @@ pub(super) fn explain(grok: &Grok, out: &mut impl Write) -> io::Result<()> {
         None => writeln!(out, "steps   every line has an answer")?,
     }
     for field in grok.fields() {
-        let kind = match field.kind {
-            FieldType::Text => "text",
-            FieldType::Int => "int",
-            FieldType::Float => "float",
-        };
-        writeln!(out, "field   {} ({kind})", field.name)?;
+        writeln!(out, "field   {} ({})", field.name, field.kind.as_str())?;
     }
     for literal in &explanation.literals {
         writeln!(out, "needs   {literal:?}")?;

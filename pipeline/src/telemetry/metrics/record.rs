@@ -98,6 +98,11 @@ impl Metrics {
         add(&self.inner.source.records_closed_early, records, []);
     }
 
+    /// How long a parser took for one line that it accepted, its time and level included.
+    pub fn parse_seconds(&self, parser: &str, seconds: f64) {
+        self.inner.source.parse_seconds.record(seconds, &labels([("parser", parser)]));
+    }
+
     /// Lines whose host is not in the table of hosts.
     pub fn unknown_hosts(&self, lines: u64) {
         add(&self.inner.source.unknown_host_lines, lines, []);

@@ -4,8 +4,7 @@
 //! Invariant: every text is a stretch of one buffer and never moves once it is written, so a value
 //! is replaced by writing another behind it; what a line may add has a bound. An event that no step
 //! touches is never copied. Next stop: `encode`, which writes the fields.
-use riverhog_parsers::fields::{FIELDS_MAX, Field, FieldKind};
-use riverhog_parsers::grok::{FieldType, to_float, to_int};
+use riverhog_parsers::fields::{FIELDS_MAX, Field, FieldKind, FieldValue};
 use riverhog_parsers::level::Level;
 
 use super::super::format;
@@ -174,23 +173,27 @@ impl Edit {
                 take(self, (&field.name, "", FieldKind::Null));
                 continue;
             }
-            // As grok reads numbers: what follows them is cut off.
+            // As the type reads it: what follows a number may be cut off.
             let text = capture.text(parsed.source);
             number.clear();
-            let kind = match field.kind {
-                FieldType::Int => to_int(text).map(|whole| {
+            let kind = match field.kind.value(text) {
+                FieldValue::Int(whole) => {
                     write_int(&mut number, whole);
                     FieldKind::Int
-                }),
-                FieldType::Float => Some(to_float(text)).filter(|it| it.is_finite()).map(|float| {
+                }
+                FieldValue::Float(float) if float.is_finite() => {
                     write_float(&mut number, float);
                     FieldKind::Float
-                }),
-                FieldType::Text => None,
+                }
+                FieldValue::Bool(flag) => {
+                    number.extend_from_slice(if flag { b"true" } else { b"false" });
+                    FieldKind::Bool
+                }
+                _ => FieldKind::Text,
             };
             match (kind, std::str::from_utf8(&number)) {
-                (Some(kind), Ok(number)) => take(self, (&field.name, number, kind)),
-                _ => take(self, (&field.name, text, FieldKind::Text)),
+                (FieldKind::Text, _) | (_, Err(_)) => take(self, (&field.name, text, kind)),
+                (kind, Ok(number)) => take(self, (&field.name, number, kind)),
             }
         }
     }
@@ -340,7 +343,7 @@ impl Edit {
     pub(in super::super) fn value(&self, id: u16, nth: usize) -> Option<Value<'_>> {
         let name = self.wanted.get(usize::from(id))?;
         let mut found = self.entries.iter().filter(|entry| self.show(entry.name) == name);
-        format::to_value(self.field(found.nth(nth)?))
+        format::as_value(self.field(found.nth(nth)?).value())
     }
 
     /// Appends `,"fields":{…}`; values of one name are one member.
@@ -362,14 +365,14 @@ impl Edit {
             write_string(out, self.show(entry.name));
             out.push(b':');
             let Some(mut next) = chain[index].1 else {
-                format::write_value(out, self.field(entry));
+                format::write_value(out, self.field(entry).value());
                 continue;
             };
             out.push(b'[');
-            format::write_value(out, self.field(entry));
+            format::write_value(out, self.field(entry).value());
             loop {
                 out.push(b',');
-                format::write_value(out, self.field(&self.entries[next]));
+                format::write_value(out, self.field(&self.entries[next]).value());
                 match chain[next].1 {
                     Some(after) => next = after,
                     None => break,
