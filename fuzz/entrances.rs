@@ -11,7 +11,7 @@ use std::sync::OnceLock;
 use riverhog_parsers::fields::{Duplicates, FieldValue, Fields};
 use riverhog_parsers::formats::{
     Delimited, DelimitedOptions, Dissect, FieldConversion, Format, FormatParser, Json, JsonOptions,
-    KeyValue, KeyValueOptions, LetterCase, Whitespace,
+    KeyValue, KeyValueOptions, LetterCase, Training, Whitespace,
 };
 use riverhog_parsers::grok::{Grok, GrokOptions, Outcome};
 use riverhog_parsers::lines::to_text;
@@ -158,5 +158,14 @@ pub(crate) fn lines(data: &[u8]) {
         [Format::Syslog, Format::Cri, Format::Klog, Format::Logfmt, Format::Delimited(csv)]
     {
         run(&FormatParser::new(format, []), &text);
+    }
+}
+
+/// A line for the formats of training logs, and for each of them alone.
+pub(crate) fn training(data: &[u8]) {
+    let text = to_text(data);
+    let alone = Training::formats().iter().filter_map(|format| Training::named(format.name));
+    for training in alone.chain([Training::all()]) {
+        run(&FormatParser::new(Format::Training(training), []), &text);
     }
 }

@@ -21,6 +21,7 @@ mod report;
 mod row;
 mod source;
 mod tally;
+mod training;
 
 use anyhow::Result;
 use clap::{Parser, Subcommand};
@@ -45,6 +46,8 @@ enum Command {
     Engines(engines::Args),
     /// Instructions of the hottest paths beside stored baselines; fails above 5 % more
     Instructions(instructions::Args),
+    /// The formats of training logs, beside splitting lines alone
+    Training(training::Args),
     /// A child: consumes the topic and does nothing with it
     #[command(hide = true)]
     Consumer(consumer::Args),
@@ -80,6 +83,7 @@ fn run(command: Command) -> Result<()> {
         Command::Parsing(args) => parsing::run(&args),
         Command::Engines(args) => engines::run(&args),
         Command::Instructions(args) => instructions::run(&args),
+        Command::Training(args) => training::run(&args),
         Command::Consumer(args) => consumer::run(&args),
         Command::Source(args) => source::run(&args),
         Command::BulkStore(args) => bulk_store::run(args),

@@ -66,7 +66,7 @@ pub(crate) enum Kind {
 }
 
 /// A word that a setting may have.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Choice {
     pub(crate) word: &'static str,
     pub(crate) doc: &'static str,

@@ -127,6 +127,15 @@ fn built_in_formats_read_lines_with_their_options() {
     for name in ["syslog", "cri", "klog"] {
         assert_eq!(time(name).as_deref(), Some("time"), "{name}");
     }
+    assert_eq!([time("training"), time("nccl")], [(); 2].map(|()| Some("log_time".to_owned())));
+    check("nccl", "[INFO:swift] x", None);
+    check(
+        "training",
+        "[INFO:swift] x",
+        Some(
+            "level=Text(\"INFO\") component=Text(\"swift\") content=Text(\"x\") format=Text(\"swift\")",
+        ),
+    );
     let mut rules = config.plan.parse.iter();
     let syslog = rules.find(|rule| rule.name == "syslog").and_then(|rule| rule.time.as_ref());
     let noon = syslog.expect("it has a time").parser.parse("Jan  2 12:00:00", 0);

@@ -5,8 +5,6 @@
 //! boundaries. A value is converted where it is read, never copied. Reused from line to line, so
 //! that a worker soon allocates nothing. Next on the trip: `rules` makes event fields of them.
 
-use std::hash::Hasher as _;
-
 use crate::grok::Reason;
 
 /// A line with more fields than this, repeated ones included, is no record of anything, and
@@ -155,6 +153,8 @@ pub struct Fields {
     /// Open addressing over the first field of each name; entries of an older `stamp` are empty.
     slots: Vec<(u32, u32)>,
     stamp: u32,
+    /// See [`Fields::time_format`].
+    pub(crate) time_format: Option<u8>,
     /// Places that a format notes while it reads.
     pub(crate) places: Vec<(u32, u32)>,
     /// Names compared: what the time goes into; read by tests.
@@ -174,6 +174,7 @@ impl Fields {
         self.given = 0;
         self.buffer.clear();
         self.places.clear();
+        self.time_format = None;
         self.stamp = self.stamp.wrapping_add(1);
         if self.stamp == 0 {
             self.slots.fill((0, NONE));
@@ -189,6 +190,12 @@ impl Fields {
     /// True when there are none.
     pub fn is_empty(&self) -> bool {
         self.items.is_empty()
+    }
+
+    /// How this line's time is written, as an index into the formats of
+    /// [`crate::formats::Format::time`]; `None` where the format leaves it to trying them in order.
+    pub fn time_format(&self) -> Option<usize> {
+        self.time_format.map(usize::from)
     }
 
     /// The field at an index, in the order in which it was found; `text` is what was parsed.
@@ -351,12 +358,12 @@ impl Fields {
         false
     }
 
-    /// At most half of the slots are taken, so that a search ends soon.
+    /// At most a quarter of the slots is taken, so that a search ends soon.
     fn make_room(&mut self, text: &str) {
-        if self.slots.len() > 2 * self.items.len() + 1 {
+        if self.slots.len() > 4 * self.items.len() + 1 {
             return;
         }
-        let length = (4 * self.items.len()).next_power_of_two().max(64);
+        let length = (8 * self.items.len()).next_power_of_two().max(64);
         self.slots.clear();
         self.slots.resize(length, (self.stamp.wrapping_sub(1), NONE));
         let mask = length - 1;
@@ -375,26 +382,23 @@ impl Fields {
     }
 }
 
+/// Eight bytes at a time: names are short, and the number of fields is bounded whoever chooses
+/// them, so that mixing well is all that is asked for.
 fn hash(name: &str) -> u32 {
-    let mut hasher = Fnv(0xcbf2_9ce4_8422_2325);
-    hasher.write(name.as_bytes());
-    let hash = hasher.finish();
+    const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
+    let mut hash = name.len() as u64;
+    // Both halves of the product: names that differ in their last letter differ everywhere.
+    let mut mix = |word: u64| {
+        let product = u128::from(hash ^ word ^ FACTOR) * u128::from(FACTOR);
+        hash = (product >> 64) as u64 ^ product as u64;
+    };
+    let (words, rest) = name.as_bytes().as_chunks::<8>();
+    for word in words {
+        mix(u64::from_le_bytes(*word));
+    }
+    let last = rest.iter().fold(0, |word, byte| word << 8 | u64::from(*byte));
+    mix(last);
     (hash ^ (hash >> 32)) as u32
-}
-
-/// FNV-1a: names are short, and the number of fields is bounded whoever chooses them.
-struct Fnv(u64);
-
-impl std::hash::Hasher for Fnv {
-    fn write(&mut self, bytes: &[u8]) {
-        for byte in bytes {
-            self.0 = (self.0 ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3);
-        }
-    }
-
-    fn finish(&self) -> u64 {
-        self.0
-    }
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use std::path::Path;
 /// What a target calls.
 type Entrance = fn(&[u8]);
 
-const TARGETS: [(&str, Entrance); 7] = [
+const TARGETS: [(&str, Entrance); 8] = [
     ("pattern", entrances::pattern),
     ("matching", entrances::matching),
     ("date", entrances::date),
@@ -19,6 +19,7 @@ const TARGETS: [(&str, Entrance); 7] = [
     ("key_value", entrances::key_value),
     ("json", entrances::json),
     ("lines", entrances::lines),
+    ("training", entrances::training),
 ];
 
 #[test]

@@ -147,7 +147,9 @@ fn parse_shows_what_would_be_sent() -> Result<()> {
     check("parse-usual", &usual, Some("usual.log"))?;
     let syslog = ["parse", "--as", "syslog", "--reference", REFERENCE, "--zone", "+08:00"];
     check("parse-as", &syslog, Some("syslog.log"))?;
-    check("parse-as-unknown", &["parse", "--as", "training"], Some("sample.log"))?;
+    let training = ["parse", "--as", "training", "--reference", REFERENCE];
+    check("parse-as-training", &training, Some("training.log"))?;
+    check("parse-as-unknown", &["parse", "--as", "trainings"], Some("sample.log"))?;
     check("parse-redacted", &usual, Some("secrets.log"))?;
     let config = ["parse", "--config", "redact.toml", "--reference", REFERENCE];
     check("parse-redact-config", &config, Some("secrets.log"))?;

@@ -1,9 +1,52 @@
 //! `as` of `[[parse]]` and the options of the built-in formats. Next: `rules.rs`.
 
-use super::{Choice, Kind, Section, Setting, later, word};
+use super::{Choice, Kind, Section, Setting, word};
+use riverhog_parsers::formats::Training;
 
-/// `as`
-pub(crate) static FORMATS: [Choice; 8] = [
+/// `as`: the words below, and a word for each format of training logs that has none there.
+pub(crate) static FORMATS: [Choice; COUNT] = {
+    let mut all = [word("", ""); COUNT];
+    let (mut count, mut row) = (0, 0);
+    while count < GENERAL.len() {
+        all[count] = GENERAL[count];
+        count += 1;
+    }
+    while row < Training::formats().len() {
+        let format = &Training::formats()[row];
+        if !is_general(format.name) {
+            all[count] = word(format.name, format.about);
+            count += 1;
+        }
+        row += 1;
+    }
+    assert!(count == COUNT, "as many as there are words");
+    all
+};
+
+/// `klog` and `syslog` are in both lists.
+const COUNT: usize = GENERAL.len() + Training::formats().len() - 2;
+
+const fn is_general(name: &str) -> bool {
+    let mut index = 0;
+    while index < GENERAL.len() {
+        if is_same(GENERAL[index].word.as_bytes(), name.as_bytes()) {
+            return true;
+        }
+        index += 1;
+    }
+    false
+}
+
+const fn is_same(one: &[u8], other: &[u8]) -> bool {
+    match (one, other) {
+        ([], []) => true,
+        ([first, one @ ..], [second, other @ ..]) => *first == *second && is_same(one, other),
+        _ => false,
+    }
+}
+
+/// Formats of logs in general.
+const GENERAL: [Choice; 8] = [
     word(
         "json",
         "a JSON object; `msg`, `message`, `severity`, `lvl`, `levelname` and `logger` are \
@@ -26,7 +69,11 @@ pub(crate) static FORMATS: [Choice; 8] = [
         "what Kubernetes components and glog write; gives `thread` and `line`, the source \
                   file is the component",
     ),
-    later("training", "write the format with `grok`"),
+    word(
+        "training",
+        "any of the formats of training logs, which are the words after this one; the first that \
+                      accepts the line is named in `format` (see training.md)",
+    ),
 ];
 
 /// `json = { … }`

@@ -38,11 +38,9 @@ pub(super) fn read(reader: &Reader<'_>, for_grok: &[&str]) -> ShapeDraft {
         (Some("json"), (json, _, _)) => Some(Format::Json(json)),
         (Some("kv"), (_, key_value, _)) => key_value.map(Format::KeyValue),
         (Some("csv"), (_, _, csv)) => csv.map(Format::Delimited),
-        (Some("logfmt"), _) => Some(Format::Logfmt),
-        (Some("syslog"), _) => Some(Format::Syslog),
-        (Some("cri"), _) => Some(Format::Cri),
-        (Some("klog"), _) => Some(Format::Klog),
-        _ => None,
+        // The others have no options.
+        (Some(name), _) => Format::named(name),
+        (None, _) => None,
     };
     match (format, dissect) {
         (Some(format), _) => ShapeDraft::Format(format),

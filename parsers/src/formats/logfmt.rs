@@ -23,16 +23,26 @@ pub(super) fn read(writer: &mut Writer<'_>) -> Read {
         return Err(Reason::NoMatch);
     }
     while !rest.is_empty() {
-        let (after, name) = key(rest).map_err(|_| Reason::Invalid)?;
-        if name.len() > NAME_BYTES_MAX {
-            return Err(Reason::Limit);
-        }
-        let (value, after) = value(writer, after)?;
+        let (name, value, after) = pair(writer, rest)?;
         let name = writer.piece(name);
         writer.add(name, value, FieldKind::Text, Duplicates::All)?;
-        rest = separator(after).map_err(|_| Reason::Invalid)?.0;
+        rest = after;
     }
     Ok(())
+}
+
+/// A name, its value, and what follows the spaces behind it.
+pub(super) fn pair<'t>(
+    writer: &mut Writer<'_>,
+    text: &'t str,
+) -> Result<(&'t str, Piece, &'t str), Reason> {
+    let (after, name) = key(text).map_err(|_| Reason::Invalid)?;
+    if name.len() > NAME_BYTES_MAX {
+        return Err(Reason::Limit);
+    }
+    let (value, after) = value(writer, after)?;
+    let (rest, _) = separator(after).map_err(|_| Reason::Invalid)?;
+    Ok((name, value, rest))
 }
 
 /// A name and its `=`.

@@ -15,6 +15,7 @@ mod klog;
 mod logfmt;
 mod splitter;
 mod syslog;
+mod training;
 mod writer;
 
 use std::fmt;
@@ -24,10 +25,11 @@ pub use delimited::{Delimited, DelimitedOptions};
 pub use dissect::{Dissect, DissectSlip};
 pub use json::{Json, JsonOptions};
 pub use key_value::{KeyValue, KeyValueOptions, LetterCase, Whitespace};
+pub use training::{Training, TrainingFormat};
 
 use crate::fields::{FieldKind, Fields, TEXT_BYTES_MAX};
 use crate::grok::{Outcome, Reason};
-use writer::Writer;
+use writer::{Names, Writer};
 
 /// A format with its options.
 #[derive(Clone, Debug)]
@@ -48,11 +50,9 @@ pub enum Format {
     Cri,
     /// What Kubernetes components and glog write.
     Klog,
+    /// What training writes: all formats of it, or one.
+    Training(Training),
 }
-
-/// A day of one digit has a space before it.
-const SYSLOG_TIMES: [&str; 5] =
-    ["ISO8601", "MMM d HH:mm:ss", "MMM  d HH:mm:ss", "MMM d yyyy HH:mm:ss", "MMM  d yyyy HH:mm:ss"];
 
 /// A field's type: what its text is converted to where it can be.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -126,7 +126,11 @@ impl FormatParser {
         if text.len() > TEXT_BYTES_MAX {
             return Outcome::Unmatched(Reason::Limit);
         }
-        let mut writer = Writer { text, fields: &mut *out, types: &self.types };
+        let names = match &self.format {
+            Format::Training(_) => training::NAMES,
+            _ => Names::ALONE,
+        };
+        let mut writer = Writer { text, fields: &mut *out, types: &self.types, names };
         let result = match &self.format {
             Format::Dissect(dissect) => dissect.read(&mut writer),
             Format::Json(json) => json.read(&mut writer),
@@ -136,6 +140,7 @@ impl FormatParser {
             Format::Syslog => syslog::read(&mut writer),
             Format::Cri => cri::read(&mut writer),
             Format::Klog => klog::read(&mut writer),
+            Format::Training(training) => training.read(&mut writer),
         };
         match result {
             Ok(()) => Outcome::Matched,
@@ -148,8 +153,9 @@ impl FormatParser {
 }
 
 impl Format {
-    /// The words that [`Format::named`] takes.
-    pub const NAMES: [&str; 7] = ["json", "kv", "csv", "logfmt", "syslog", "cri", "klog"];
+    /// The words that [`Format::named`] takes, beside the names of [`Training::formats`].
+    pub const NAMES: [&str; 8] =
+        ["json", "kv", "csv", "logfmt", "syslog", "cri", "klog", "training"];
 
     /// A format by its name, with the options it has where none are given.
     pub fn named(name: &str) -> Option<Format> {
@@ -161,16 +167,18 @@ impl Format {
             "syslog" => Format::Syslog,
             "cri" => Format::Cri,
             "klog" => Format::Klog,
-            _ => return None,
+            "training" => Format::Training(Training::all()),
+            name => Format::Training(Training::named(name)?),
         })
     }
 
     /// The field that holds the time and how it is written, where the format says so itself.
     pub fn time(&self) -> Option<(&'static str, &'static [&'static str])> {
         match self {
-            Format::Syslog => Some(("time", &SYSLOG_TIMES)),
+            Format::Syslog => Some(("time", &syslog::TIMES)),
             Format::Cri => Some(("time", &["ISO8601"])),
             Format::Klog => Some(("time", &["MMdd HH:mm:ss.SSSSSS", "yyyyMMdd HH:mm:ss.SSSSSS"])),
+            Format::Training(_) => Some(("log_time", &training::TIMES)),
             _ => None,
         }
     }
@@ -180,7 +188,11 @@ impl Format {
     pub fn names(&self) -> Option<Vec<&str>> {
         match self {
             Format::Dissect(dissect) => dissect.names(),
-            Format::Syslog | Format::Json(_) | Format::KeyValue(_) | Format::Logfmt => None,
+            Format::Syslog
+            | Format::Json(_)
+            | Format::KeyValue(_)
+            | Format::Logfmt
+            | Format::Training(_) => None,
             Format::Delimited(delimited) => delimited.names(),
             Format::Cri => Some(cri::NAMES.to_vec()),
             Format::Klog => Some(klog::NAMES.to_vec()),

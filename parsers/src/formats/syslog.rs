@@ -14,31 +14,37 @@ use nom::sequence::{delimited, preceded, terminated};
 use nom::{IResult, Parser as _};
 
 use super::writer::{Read, Writer};
-use crate::fields::{Duplicates, FieldKind, Piece};
 use crate::grok::Reason;
 
-const FACILITIES: [&str; 24] = [
+pub(super) const FACILITIES: [&str; 24] = [
     "kern", "user", "mail", "daemon", "auth", "syslog", "lpr", "news", "uucp", "cron", "authpriv",
     "ftp", "ntp", "audit", "alert", "clock", "local0", "local1", "local2", "local3", "local4",
     "local5", "local6", "local7",
 ];
-const SEVERITIES: [&str; 8] =
+pub(super) const SEVERITIES: [&str; 8] =
     ["emerg", "alert", "crit", "err", "warning", "notice", "info", "debug"];
 
 /// A tag is a program's name; a longer word is no tag.
 const TAG_BYTES_MAX: usize = 64;
 
+/// How times are written: a day of one digit has a space before it.
+pub(super) const TIMES: [&str; 5] =
+    ["ISO8601", "MMM d HH:mm:ss", "MMM  d HH:mm:ss", "MMM d yyyy HH:mm:ss", "MMM  d yyyy HH:mm:ss"];
+
 /// Reads a message of either form.
 pub(super) fn read(writer: &mut Writer<'_>) -> Read {
     let text = uncounted(writer.text)?;
+    read_from(writer, text)
+}
+
+/// As [`read`], of a part of the line without an octet count.
+pub(super) fn read_from(writer: &mut Writer<'_>, text: &str) -> Read {
     let (text, priority) = opt(priority).parse(text).map_err(|_| Reason::NoMatch)?;
     if let Some(priority) = priority {
         let severity = SEVERITIES[usize::from(priority % 8)];
         let facility = FACILITIES[usize::from(priority / 8)];
-        for (name, value) in [("level", severity), ("facility", facility)] {
-            let (name, value) = (Piece::Fixed(name), Piece::Fixed(value));
-            writer.add(name, value, FieldKind::Text, Duplicates::All)?;
-        }
+        writer.fixed("level", severity)?;
+        writer.fixed("facility", facility)?;
         if let Ok((rest, _)) = version(text) {
             return new_form(writer, rest);
         }
@@ -83,15 +89,16 @@ fn new_form(writer: &mut Writer<'_>, text: &str) -> Read {
     let (text, component) = word(text).map_err(invalid)?;
     let (text, process) = word(text).map_err(invalid)?;
     let (text, message_id) = word(text).map_err(invalid)?;
+    let names = writer.names;
     for (name, value) in
-        [("time", time), ("hostname", host), ("component", component), ("msgid", message_id)]
+        [(names.time, time), (names.host, host), ("component", component), ("msgid", message_id)]
     {
         if value != "-" {
             writer.part(name, value)?;
         }
     }
     if process != "-" {
-        number(writer, "pid", process)?;
+        writer.whole("pid", process)?;
     }
     let text = structured::read(writer, text)?;
     let content = text.strip_prefix(' ').unwrap_or(text);
@@ -101,15 +108,20 @@ fn new_form(writer: &mut Writer<'_>, text: &str) -> Read {
 /// RFC 3164, from the time on.
 fn old_form(writer: &mut Writer<'_>, text: &str) -> Read {
     let (text, time) = old_time(text).map_err(|_| Reason::NoMatch)?;
+    writer.part(writer.names.time, time)?;
+    message(writer, text)
+}
+
+/// RFC 3164, from the host on.
+pub(super) fn message(writer: &mut Writer<'_>, text: &str) -> Read {
     let (text, host) = word(text).map_err(|_| Reason::NoMatch)?;
-    writer.part("time", time)?;
-    writer.part("hostname", host)?;
+    writer.part(writer.names.host, host)?;
     let Ok((content, (component, process))) = program(text) else {
         return writer.part("content", text);
     };
     writer.part("component", component)?;
     if let Some(process) = process {
-        number(writer, "pid", process)?;
+        writer.whole("pid", process)?;
     }
     writer.part("content", content)
 }
@@ -145,11 +157,4 @@ fn program(text: &str) -> IResult<&str, (&str, Option<&str>)> {
     let (text, found) = terminated((name, opt(process)), char(':')).parse(text)?;
     let (text, _) = opt(preceded(tag(""), char(' '))).parse(text)?;
     Ok((text, found))
-}
-
-fn number(writer: &mut Writer<'_>, name: &'static str, text: &str) -> Read {
-    let is_number = text.parse::<i64>().is_ok();
-    let kind = if is_number { FieldKind::Int } else { FieldKind::Text };
-    let value = writer.piece(text);
-    writer.add(Piece::Fixed(name), value, kind, Duplicates::All)
 }

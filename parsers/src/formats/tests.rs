@@ -92,7 +92,8 @@ fn logstash_answers() {
 #[test]
 fn formats_have_names() {
     assert!(super::Format::NAMES.iter().all(|name| super::Format::named(name).is_some()));
-    assert!(super::Format::named("training").is_none());
+    assert!(super::Training::formats().iter().all(|it| super::Format::named(it.name).is_some()));
+    assert!(super::Format::named("trainings").is_none());
 }
 
 #[test]

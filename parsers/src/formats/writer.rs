@@ -12,6 +12,19 @@ pub(super) struct Writer<'w> {
     pub(super) text: &'w str,
     pub(super) fields: &'w mut Fields,
     pub(super) types: &'w [(String, FieldConversion)],
+    pub(super) names: Names,
+}
+
+/// Names that differ between a format by itself and the same format among others.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Names {
+    pub(super) time: &'static str,
+    pub(super) host: &'static str,
+}
+
+impl Names {
+    /// As a format by itself has them.
+    pub(super) const ALONE: Names = Names { time: "time", host: "hostname" };
 }
 
 /// What a format answers: `Err` is why the line is unmatched.
@@ -28,6 +41,19 @@ impl Writer<'_> {
     /// Adds a text that stands in the line, under a name that the format gives.
     pub(super) fn part(&mut self, name: &'static str, part: &str) -> Read {
         let value = self.piece(part);
+        self.add(Piece::Fixed(name), value, FieldKind::Text, Duplicates::All)
+    }
+
+    /// Adds a whole number that stands in the line; a text that is none stays a text.
+    pub(super) fn whole(&mut self, name: &'static str, part: &str) -> Read {
+        let kind = if part.parse::<i64>().is_ok() { FieldKind::Int } else { FieldKind::Text };
+        let value = self.piece(part);
+        self.add(Piece::Fixed(name), value, kind, Duplicates::All)
+    }
+
+    /// Adds a text that does not stand in the line.
+    pub(super) fn fixed(&mut self, name: &'static str, text: &'static str) -> Read {
+        let value = Piece::Fixed(text);
         self.add(Piece::Fixed(name), value, FieldKind::Text, Duplicates::All)
     }
 

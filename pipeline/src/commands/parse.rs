@@ -42,7 +42,7 @@ pub(super) struct ParseArgs {
     /// The configuration whose parsers, labels and hosts are used
     #[arg(long, value_name = "CONFIG")]
     config: Option<PathBuf>,
-    /// A built-in format: json, kv, csv, logfmt, syslog, cri or klog
+    /// A built-in format: json, kv, csv, logfmt, syslog, cri, klog, training or one of its formats
     #[arg(long = "as", value_name = "FORMAT", conflicts_with = "config")]
     format: Option<String>,
     /// When the lines were received, RFC 3339, in place of now; gives a year to lines without one
@@ -224,7 +224,7 @@ mod tests {
     fn a_wrong_zone_or_time_is_told() {
         assert!(usual_plan("Mars/Olympus").is_err());
         assert!(format_plan("json", "Mars/Olympus").is_err());
-        assert!(format_plan("training", "UTC").is_err());
+        assert!(format_plan("trainings", "UTC").is_err());
         assert!(reference(Some("yesterday")).is_err());
         assert_eq!(reference(Some("1970-01-01T00:00:01Z")).ok(), Some(1_000_000_000));
     }

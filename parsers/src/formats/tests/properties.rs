@@ -24,6 +24,7 @@ fn all() -> Vec<FormatParser> {
         json!({"format": "syslog"}),
         json!({"format": "cri"}),
         json!({"format": "klog"}),
+        json!({"format": "training"}),
     ];
     cases.iter().map(|case| parser(case).unwrap()).collect()
 }
@@ -259,6 +260,15 @@ fn long_lines_are_looked_at_once() {
             repeated(" "),
             repeated("a ["),
             format!("a={}", repeated("(b=")),
+            repeated("[rank3]: "),
+            format!("{{'a': 1, {}}}", repeated("'b': [1, 2], ")),
+            format!("{{'a': {}", repeated("{'b': '")),
+            format!("iteration 1/ 2 | {}", repeated("lm loss: 1.0E+00 | ")),
+            format!("iteration 1/ 2 | a: {}", repeated("1,234")),
+            format!("2024-05-15 10:23:45 [info     ] x {}", repeated("a='b ")),
+            format!("[titan] 2024-05-15 10:23:45,1 - root - INFO - step: {}", repeated("\u{1b}[m")),
+            format!("2024-05-15 10:23:45,123 [INFO] {}", repeated("a.b")),
+            format!("Epoch 0:  35%|{}", repeated("| ")),
         ]
     };
     let mut fields = Fields::new();

@@ -3,7 +3,7 @@
 use crate::fields::{Duplicates, FieldValue, Fields};
 use crate::formats::{
     Delimited, DelimitedOptions, Dissect, FieldConversion, Format, FormatError, FormatParser, Json,
-    JsonOptions, KeyValue, KeyValueOptions, LetterCase, Whitespace,
+    JsonOptions, KeyValue, KeyValueOptions, LetterCase, Training, Whitespace,
 };
 use crate::grok::Outcome;
 use serde_json::{Map, Value, json};
@@ -87,6 +87,7 @@ pub(super) fn parser(case: &Value) -> Result<FormatParser, FormatError> {
         "syslog" => Format::Syslog,
         "cri" => Format::Cri,
         "klog" => Format::Klog,
+        "training" => Format::Training(Training::all()),
         other => panic!("{other}"),
     };
     let types = options["types"].as_object().cloned().unwrap_or_default();
