@@ -5,6 +5,7 @@
 //! came stays beside what is left of it; without a prefix and without an escape sequence nothing is
 //! copied. Next on the trip: `rules` joins the lines of a record, then parses them.
 mod ansi;
+mod frames;
 mod prefix;
 
 use std::borrow::Cow;
@@ -17,6 +18,8 @@ const LAYERS_MAX: usize = 8;
 pub struct Layers {
     /// Escape sequences of terminals: colours, cursor movements, links. A byte order mark too.
     pub ansi: bool,
+    /// Of a line that returns to its beginning, all frames but the last: progress bars.
+    pub frames: bool,
     /// `[rank3]: `, `[default3]:` (torchrun's role and local rank), `[1,3]<stdout>:` (mpirun).
     pub rank: bool,
     /// `(Worker pid=7, ip=10.0.0.7)`, of Ray and vLLM.
@@ -30,9 +33,10 @@ pub struct Layers {
 impl Layers {
     /// No layer.
     pub const NONE: Layers =
-        Layers { ansi: false, rank: false, worker: false, task: false, host: false };
+        Layers { ansi: false, frames: false, rank: false, worker: false, task: false, host: false };
     /// Those that nothing else looks like.
-    pub const SURE: Layers = Layers { ansi: true, rank: true, worker: true, ..Layers::NONE };
+    pub const SURE: Layers =
+        Layers { ansi: true, frames: true, rank: true, worker: true, ..Layers::NONE };
     /// Every layer.
     pub const ALL: Layers = Layers { task: true, host: true, ..Layers::SURE };
 }
@@ -85,16 +89,29 @@ pub fn peel<'a>(line: &'a str, layers: Layers, scratch: &'a mut String) -> Peele
         }
     }
     let mut marks = Marks::default();
+    // A prefix may stand in front of the frames, of each of them, or of the line behind them.
+    text = prefixes(text, layers, &mut marks);
+    if layers.frames {
+        let frame = frames::last(text);
+        if frame.len() < text.len() {
+            text = prefixes(frame, layers, &mut marks);
+        }
+    }
+    Peeled { text, marks }
+}
+
+/// Takes the prefixes off.
+fn prefixes<'a>(mut text: &'a str, layers: Layers, marks: &mut Marks<'a>) -> &'a str {
     for _ in 0..LAYERS_MAX {
         // Nearly all lines begin with something else.
         let rest = match text.as_bytes().first() {
-            Some(b'[') if layers.rank => prefix::rank(text, &mut marks),
-            Some(b'(') if layers.worker => prefix::worker(text, &mut marks),
+            Some(b'[') if layers.rank => prefix::rank(text, marks),
+            Some(b'(') if layers.worker => prefix::worker(text, marks),
             Some(b'0'..=b'9' | b' ') if layers.task && marks.task.is_none() => {
-                prefix::task(text, &mut marks)
+                prefix::task(text, marks)
             }
             Some(b'a'..=b'z' | b'A'..=b'Z') if layers.host && marks.node.is_none() => {
-                prefix::host(text, &mut marks)
+                prefix::host(text, marks)
             }
             _ => None,
         };
@@ -103,7 +120,7 @@ pub fn peel<'a>(line: &'a str, layers: Layers, scratch: &'a mut String) -> Peele
             None => break,
         }
     }
-    Peeled { text, marks }
+    text
 }
 
 #[cfg(test)]
@@ -146,6 +163,8 @@ mod tests {
         check("(W.x pid=7, ip=10.0.0.7) x", "x", "pid=7 worker=W.x node=10.0.0.7");
         check("(EngineCore_0 pid=1)x", "x", "pid=1 worker=EngineCore_0");
         check("(VllmWorker rank=3 pid=9) x", "x", "rank=3 pid=9 worker=VllmWorker");
+        check("(raylet) x", "x", "worker=raylet");
+        check("(raylet, ip=10.0.0.7) x", "x", "worker=raylet node=10.0.0.7");
         check("13: [W init.cpp:767] x", "[W init.cpp:767] x", "task=13");
         check(" 0: x", "x", "task=0");
         check("slurm0-a3-8: [rank17]:[E a.cpp:5] x", "[E a.cpp:5] x", "rank=17 node=slurm0-a3-8");
@@ -181,6 +200,13 @@ mod tests {
         check("\u{1b}[36m(main pid=4)\u{1b}[0m x", "x", "pid=4 worker=main");
         check("\u{feff}[rank1]: x", "x", "rank=1");
         check("\u{1b}]8;;http://a\u{7}link\u{1b}]8;;\u{7} \u{1b}[Aup", "link up", "");
+    }
+
+    #[test]
+    fn frames_of_bars() {
+        let bar = " 50%|█ | 1/2 [00:01<00:01, 1.0it/s]";
+        check(&format!("0: \r{bar}\r{bar}"), bar, "task=0");
+        check(&format!("\r{bar}\r{bar}[rank3]: x"), "x", "rank=3");
     }
 
     #[test]

@@ -285,18 +285,23 @@ fn held_bytes(transformed: &Transformed) -> usize {
 #[cfg(test)]
 mod tests {
     use riverhog_config::EnvelopeKind;
+    use riverhog_rules::join::Join;
     use riverhog_rules::plan::Plan;
     use tokio::sync::Notify;
 
     use super::*;
     use crate::delivery_rules::DeliveryRules;
     use crate::ledger::{LedgerEvent, RoutedPart};
-    use crate::source::{Assigned, Partition};
+    use crate::source::{Assigned, Partition, RecordEntry};
     use crate::telemetry::metrics::Metrics;
     use crate::transform::PlanTransform;
 
     /// A partition with one sink, which is ahead by 30 lines, and the dead letters.
     fn held() -> HeldPartition {
+        held_by(Plan::default())
+    }
+
+    fn held_by(plan: Plan) -> HeldPartition {
         let assigned = Assigned {
             partition: Partition { topic: Arc::from("train"), number: 3 },
             epoch: 1,
@@ -310,7 +315,7 @@ mod tests {
         let generation = Generation::new(&assigned, lineage, vec![130, 100], settled, rules);
         let metrics = Metrics::new();
         let transform = Arc::new(PlanTransform::new(
-            Arc::new(Plan::default()),
+            Arc::new(plan),
             EnvelopeKind::None,
             1 << 20,
             metrics.clone(),
@@ -353,6 +358,53 @@ mod tests {
         check(&held, "new", (120, "rh1;f=new;w=0,0"));
         read(&held, 120, 130);
         check(&held, "new", (120, "rh1;f=new;w=0,a"));
+    }
+
+    /// A partition whose lines are joined, held from offset 100 and read to 102.
+    async fn holding_a_traceback() -> HeldPartition {
+        let plan = Plan { join: Some(Join::builtin()), ..Plan::default() };
+        let mut held = held_by(plan);
+        let mut batch = RecordBatch::empty(held.generation.partition.clone());
+        for (offset, text) in [(100, "Traceback (most recent call last):"), (101, "  File \"a\"")] {
+            let start = batch.bytes.len() as u32;
+            batch.bytes.extend_from_slice(text.as_bytes());
+            let value = Some((start, batch.bytes.len() as u32));
+            let entry = RecordEntry { offset, time_ms: 1, key: None, value, headers: (0, 0) };
+            batch.records.push(entry);
+        }
+        (batch.next_offset, batch.end_offset) = (102, 102);
+        held.take(batch).await;
+        held
+    }
+
+    /// What is held keeps the watermark at its first line until the clock closes it at the end.
+    #[tokio::test(start_paused = true)]
+    async fn the_clock_closes_what_is_open_at_the_end_of_a_partition() {
+        let held = holding_a_traceback().await;
+        tokio::time::sleep(Duration::from_secs(4)).await;
+        assert_eq!(held.generation.ledger().watermark(), 100);
+        // Nobody waits for it at a stop.
+        assert!(held.generation.ledger().owes_nothing());
+        tokio::time::sleep(Duration::from_secs(2)).await;
+        assert!(held.generation.ledger().is_settled());
+        assert_eq!(held.generation.ledger().watermark(), 102);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_end_of_a_finite_source_closes_what_is_open_at_once() {
+        let held = holding_a_traceback().await;
+        held.generation.set_read_out();
+        tokio::time::sleep(Duration::from_millis(1)).await;
+        assert!(held.generation.ledger().is_settled());
+    }
+
+    /// More may still be there than was read.
+    #[tokio::test(start_paused = true)]
+    async fn the_clock_closes_nothing_in_the_middle_of_a_partition() {
+        let held = holding_a_traceback().await;
+        held.generation.set_end_offset(500);
+        tokio::time::sleep(Duration::from_mins(1)).await;
+        assert_eq!(held.generation.ledger().watermark(), 100);
     }
 
     #[tokio::test]

@@ -41,6 +41,20 @@ pub struct Join {
     pub gap_ms: i64,
 }
 
+impl Join {
+    /// The forms that riverhog knows, under the usual limits, in one stream.
+    pub fn builtin() -> Join {
+        Join {
+            stream: Vec::new(),
+            builtin: true,
+            rules: Vec::new(),
+            lines_max: 1000,
+            bytes_max: 256 << 10,
+            gap_ms: 5000,
+        }
+    }
+}
+
 /// What an open record makes of a line.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Step {

@@ -165,6 +165,8 @@ pub struct TimeRule {
     pub field: String,
     /// Reads it.
     pub parser: TimeParser,
+    /// Its formats are those that the built-in format itself names, in that order.
+    pub is_own: bool,
 }
 
 /// Where one sink puts events.

@@ -23,7 +23,7 @@ pub use http_client::{HttpClient, Reply};
 pub use kafka::{Broker, NewRecord, StoredRecord};
 pub use metrics::Metrics;
 pub use objects::{Object, ObjectStore};
-pub use process::{Finished, Launch, Riverhog, binary, free_port, run_command};
+pub use process::{Finished, Launch, Riverhog, binary, free_port, run_command, run_on_file};
 pub use proxy::{Exchange, Fault, Proxy};
 pub use search::{Document, SearchStore};
 pub use services::{Alone, Service, Services, alone, services};

@@ -55,8 +55,18 @@ pub struct Finished {
 
 /// Runs `riverhog ARGS…` in a folder and waits for its end.
 pub fn run_command(folder: &Path, args: &[&str]) -> Result<Finished> {
+    run_with(folder, args, Stdio::null())
+}
+
+/// As [`run_command`], anywhere, with a file as its standard input.
+pub fn run_on_file(file: &Path, args: &[&str]) -> Result<Finished> {
+    let input = File::open(file).with_context(|| format!("opening {}", file.display()))?;
+    run_with(Path::new("."), args, input.into())
+}
+
+fn run_with(folder: &Path, args: &[&str], input: Stdio) -> Result<Finished> {
     let mut command = Command::new(binary()?);
-    let output = command.args(args).current_dir(folder).stdin(Stdio::null()).output();
+    let output = command.args(args).current_dir(folder).stdin(input).output();
     let output = output.with_context(|| format!("running riverhog {args:?}"))?;
     Ok(Finished {
         code: output.status.code(),

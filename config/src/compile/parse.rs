@@ -206,7 +206,7 @@ fn time_rule(
     if !parser.may_give(&field) {
         return None;
     }
-    Some(TimeRule { field, parser: time_parser(compiler, drafts, path, time)? })
+    Some(TimeRule { field, parser: time_parser(compiler, drafts, path, time)?, is_own: false })
 }
 
 /// The time of a format that says itself where it stands. A wrong zone of `[time]` has been
@@ -216,7 +216,7 @@ fn own_time(drafts: &Drafts, parser: &LineParser) -> Option<TimeRule> {
     let (field, formats) = parser.format().time()?;
     let zone = drafts.time.zone.as_ref().map_or("UTC", |text| text.value.as_str());
     let parser = TimeParser::compile(formats, zone).ok()?;
-    Some(TimeRule { field: field.to_owned(), parser })
+    Some(TimeRule { field: field.to_owned(), parser, is_own: true })
 }
 
 fn time_parser(

@@ -11,6 +11,7 @@ pub(crate) static PEEL: Section = Section {
         "layers",
         Kind::Choices(&[
             word("ansi", "escape sequences of terminals: colours, cursor movements, links"),
+            word("frames", "all frames of a progress bar but the last"),
             word("rank", "`[rank3]:`, torchrun's `[default3]:`, mpirun's `[1,3]<stdout>:`"),
             word("worker", "`(Worker pid=7, ip=10.0.0.7)`, of Ray and vLLM"),
             word("task", "`3: `, of `srun --label`"),
@@ -18,8 +19,8 @@ pub(crate) static PEEL: Section = Section {
         ]),
         "What comes off, in whatever order it stands.",
     )
-    .absent("`ansi`, `rank` and `worker`")],
-    example: "[peel]\nlayers = [\"ansi\", \"rank\", \"worker\", \"task\"]\n",
+    .absent("`ansi`, `frames`, `rank` and `worker`")],
+    example: "[peel]\nlayers = [\"ansi\", \"frames\", \"rank\", \"worker\", \"task\"]\n",
 };
 
 /// `[join]`

@@ -39,6 +39,7 @@ pub(super) fn read_peel(top: &TopLevel<'_>) -> Layers {
     let has = |word: &str| words.contains(&word);
     Layers {
         ansi: has("ansi"),
+        frames: has("frames"),
         rank: has("rank"),
         worker: has("worker"),
         task: has("task"),

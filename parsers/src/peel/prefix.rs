@@ -37,15 +37,18 @@ pub(super) fn rank<'a>(text: &'a str, marks: &mut Marks<'a>) -> Option<&'a str> 
     Some(after)
 }
 
-/// `(Worker pid=7) `, `(Worker pid=7, ip=10.0.0.7) `, `(VllmWorker rank=3 pid=7) `.
+/// Processes of Ray that are no workers, and have no process id in front of their lines.
+const DAEMONS: [&str; 3] = ["raylet", "autoscaler", "gcs_server"];
+
+/// `(Worker pid=7) `, `(Worker pid=7, ip=10.0.0.7) `, `(VllmWorker rank=3 pid=7) `, `(raylet) `.
 pub(super) fn worker<'a>(text: &'a str, marks: &mut Marks<'a>) -> Option<&'a str> {
     let (inside, after) = text.strip_prefix('(')?.split_once(')')?;
-    let (name, rest) = inside.split_once(' ')?;
+    let (name, rest) = inside.split_once([' ', ',']).unwrap_or((inside, ""));
     if name.is_empty() || name.len() > NAME_BYTES_MAX || name.contains('=') {
         return None;
     }
     let mut found = Marks { worker: Some(name), ..*marks };
-    let mut has_pid = false;
+    let mut has_pid = DAEMONS.contains(&name);
     for word in rest.split([' ', ',']).filter(|word| !word.is_empty()) {
         match word.split_once('=')? {
             ("pid", pid) => {

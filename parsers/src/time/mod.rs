@@ -168,17 +168,26 @@ impl TimeParser {
         self.read(text, &zone.0, reference_ns)?.epoch_ns()
     }
 
+    /// As [`TimeParser::parse`], by one of the formats alone: whoever found the text knows which.
+    pub fn parse_by(&self, format: usize, text: &str, reference_ns: i64) -> Option<i64> {
+        self.formats.get(format)?.read(text, &self.zone, reference_ns)?.epoch_ns()
+    }
+
     fn read(&self, text: &str, zone: &Zone, reference_ns: i64) -> Option<Instant> {
-        self.formats.iter().find_map(|format| {
-            let found = match format {
-                Format::Iso8601(iso) => iso.parse(text, zone, reference_ns),
-                Format::UnixSeconds => parse_unix_seconds(text),
-                Format::UnixMillis => parse_unix_millis(text),
-                Format::Tai64n => tai64::parse(text),
-                Format::Items(items) => items.parse(text, zone, reference_ns),
-            };
-            found.filter(|instant| WRITABLE_SECONDS.contains(&instant.seconds))
-        })
+        self.formats.iter().find_map(|format| format.read(text, zone, reference_ns))
+    }
+}
+
+impl Format {
+    fn read(&self, text: &str, zone: &Zone, reference_ns: i64) -> Option<Instant> {
+        let found = match self {
+            Format::Iso8601(iso) => iso.parse(text, zone, reference_ns),
+            Format::UnixSeconds => parse_unix_seconds(text),
+            Format::UnixMillis => parse_unix_millis(text),
+            Format::Tai64n => tai64::parse(text),
+            Format::Items(items) => items.parse(text, zone, reference_ns),
+        };
+        found.filter(|instant| WRITABLE_SECONDS.contains(&instant.seconds))
     }
 }
 

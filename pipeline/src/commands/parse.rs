@@ -3,6 +3,7 @@
 //! Invariant: one event a line of output, in the order of the input, each with the numbers of the
 //! input lines it was made of. Next stop: `trial.rs`.
 
+use std::collections::VecDeque;
 use std::io::{self, BufRead, Write};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -11,8 +12,10 @@ use chrono::DateTime;
 use clap::Args;
 use riverhog_parsers::formats::{Format, FormatParser};
 use riverhog_parsers::grok::{Grok, GrokOptions};
+use riverhog_parsers::peel::Layers;
 use riverhog_parsers::time::TimeParser;
-use riverhog_rules::event::Disposition;
+use riverhog_rules::event::{Disposition, EventBuffer};
+use riverhog_rules::join::Join;
 use riverhog_rules::plan::{LineParser, ParseRule, Plan, TimeRule};
 
 use super::trial::{Given, Trial};
@@ -86,10 +89,16 @@ fn format_plan(name: &str, zone: &str) -> Result<Plan, CommandError> {
     // A format that does not say where its time stands has none here, but the zone is checked.
     let (field, formats) = format.time().unwrap_or(("", &[]));
     let parser = time_parser(formats, zone)?;
-    let time = (!field.is_empty()).then(|| TimeRule { field: field.to_owned(), parser });
+    let is_own = true;
+    let time = (!field.is_empty()).then(|| TimeRule { field: field.to_owned(), parser, is_own });
     let parser = LineParser::Format(Box::new(FormatParser::new(format, [])));
     let rule = ParseRule { name: name.to_owned(), when: None, field: None, parser, time };
-    Ok(Plan { parse: vec![rule], ..Plan::default() })
+    let plan = Plan { parse: vec![rule], ..Plan::default() };
+    if name != "training" {
+        return Ok(plan);
+    }
+    // Lines of many formats come with whatever stands in front of them, and as whole records.
+    Ok(Plan { peel: Layers::ALL, join: Some(Join::builtin()), ..plan })
 }
 
 /// One parser, no labels, no routes.
@@ -97,7 +106,7 @@ fn usual_plan(zone: &str) -> Result<Plan, CommandError> {
     let grok = Grok::compile(PATTERN, &GrokOptions::default())
         .map_err(|error| CommandError::failed(error.to_string()))?;
     let parser = time_parser(&TIME_FORMATS, zone)?;
-    let time = TimeRule { field: "log_time".to_owned(), parser };
+    let time = TimeRule { field: "log_time".to_owned(), parser, is_own: false };
     let name = "usual".to_owned();
     let parser = LineParser::Grok(grok);
     let rule = ParseRule { name, when: None, field: None, parser, time: Some(time) };
@@ -123,19 +132,40 @@ fn parse(
     // What is over is dropped while it is read, so that an endless line is no danger; one byte
     // more than the longest line shows that it was cut.
     let kept_max = trial.line_bytes_max() + 4;
+    let given = |offset| Given { topic: "stdin", offset, key: None, headers: &[], received_ns };
+    // Where the lines begin that an event may still be made of, and their numbers.
+    let mut numbers: VecDeque<(i64, u64)> = VecDeque::new();
     while let Some(read) = read_line(input, &mut line, kept_max)? {
         number += 1;
-        let given = Given { topic: "stdin", offset, key: None, headers: &[], received_ns };
-        let (events, _) = trial.run(&given, &line);
-        for event in &events.events {
-            if matches!(event.disposition, Disposition::Dropped(_)) {
-                continue;
-            }
-            let document = events.document(event);
-            out.write_all(&document[..document.len().saturating_sub(1)])?;
-            writeln!(out, ",\"lines\":[{number},{number}]}}")?;
+        numbers.push_back((offset, number));
+        write_events(trial.next(&given(offset), &line), &numbers, out)?;
+        let open_from = trial.open_from().unwrap_or(i64::MAX);
+        while numbers.front().is_some_and(|(start, _)| *start < open_from) {
+            numbers.pop_front();
         }
         offset += read as i64;
+    }
+    write_events(trial.end(&given(offset)), &numbers, out)
+}
+
+/// Writes events, each with the numbers of its first and its last line.
+fn write_events(
+    events: &EventBuffer,
+    numbers: &VecDeque<(i64, u64)>,
+    out: &mut impl Write,
+) -> Result<(), CommandError> {
+    let number = |offset: i64| {
+        let place = numbers.partition_point(|(start, _)| *start < offset);
+        numbers.get(place).map_or(0, |(_, number)| *number)
+    };
+    for event in &events.events {
+        if matches!(event.disposition, Disposition::Dropped(_)) {
+            continue;
+        }
+        let document = events.document(event);
+        let (first, last) = (number(event.first_offset), number(event.last_offset));
+        out.write_all(&document[..document.len().saturating_sub(1)])?;
+        writeln!(out, ",\"lines\":[{first},{last}]}}")?;
     }
     Ok(())
 }

@@ -68,37 +68,70 @@ impl Trial {
         self.line_bytes_max
     }
 
-    /// The events of one value, and the envelope they came in.
+    /// The events of one value that stands alone, and the envelope they came in.
     pub(super) fn run(
         &mut self,
         given: &Given<'_>,
         value: &[u8],
     ) -> (&EventBuffer, Option<Envelope>) {
         self.events.clear();
+        let envelope = self.feed(given, value);
+        self.close(given);
+        (&self.events, envelope)
+    }
+
+    /// The events that are complete with the next value of a stream.
+    pub(super) fn next(&mut self, given: &Given<'_>, value: &[u8]) -> &EventBuffer {
+        self.events.clear();
+        self.feed(given, value);
+        &self.events
+    }
+
+    /// The events of what is still held at the end of a stream.
+    pub(super) fn end(&mut self, given: &Given<'_>) -> &EventBuffer {
+        self.events.clear();
+        self.close(given);
+        &self.events
+    }
+
+    /// Offset of the oldest value that is held.
+    pub(super) fn open_from(&self) -> Option<i64> {
+        self.transformer.partition().open_from()
+    }
+
+    fn close(&mut self, given: &Given<'_>) {
+        self.transformer.close_records(&record(given, None), &mut self.events);
+    }
+
+    fn feed(&mut self, given: &Given<'_>, value: &[u8]) -> Option<Envelope> {
         let Unwrapped { envelope, message } = unwrap(self.envelope, value);
-        let record = Record {
-            topic: given.topic,
-            partition: 0,
-            offset: given.offset,
-            key: given.key,
-            headers: given.headers,
-            received_ns: given.received_ns,
-            received_source: ReceivedSource::File,
-            envelope: envelope.as_ref(),
-            lineage: "0",
-            time_ms: 0,
-        };
+        let record = record(given, envelope.as_ref());
         self.transformer.begin_record(&record);
         for (index, line) in message.lines(envelope.as_ref()).enumerate() {
             let (raw, cut) = cut(line, self.line_bytes_max);
             let line = Line { raw, index: index as u32, cut };
             self.transformer.line(&record, &line, &mut self.events);
         }
-        (&self.events, envelope)
+        envelope
     }
 
     /// What was counted since the last call.
     pub(super) fn take_counters(&mut self) -> Counters {
         self.transformer.take_counters()
+    }
+}
+
+fn record<'a>(given: &Given<'a>, envelope: Option<&'a Envelope>) -> Record<'a> {
+    Record {
+        topic: given.topic,
+        partition: 0,
+        offset: given.offset,
+        key: given.key,
+        headers: given.headers,
+        received_ns: given.received_ns,
+        received_source: ReceivedSource::File,
+        envelope,
+        lineage: "0",
+        time_ms: 0,
     }
 }

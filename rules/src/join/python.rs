@@ -102,6 +102,10 @@ fn raised(text: &str) -> (Step, Python) {
     if CHAINS.contains(&text.trim_end()) {
         return (Step::Take, Python::Chained);
     }
+    if text.trim_start_matches(' ').starts_with("File \"") {
+        // The traceback of a worker, inside of the message of the one that called it.
+        return (Step::Take, Python::Frames);
+    }
     let step = if continues_message(text) { Step::Take } else { Step::No };
     (step, Python::Raised)
 }
@@ -138,8 +142,15 @@ fn in_box(text: &str) -> (Step, Python) {
 /// Where a record stands behind this line, if it is an exception's: `package.Name: message`, or the
 /// name alone.
 fn exception(text: &str) -> Option<Python> {
-    let name = text.split([':', ' ']).next().unwrap_or_default();
-    let after = &text[name.len()..];
+    let whole = text.split([':', ' ']).next().unwrap_or_default();
+    let after = &text[whole.len()..];
+    // Ray names the cause in parentheses.
+    let name = whole.split_once('(').map_or(
+        whole,
+        |(name, cause)| {
+            if cause.ends_with(')') { name } else { whole }
+        },
+    );
     let is_word = |part: &str| {
         part.starts_with(|letter: char| letter.is_alphabetic() || letter == '_')
             && part.chars().all(|letter| letter.is_alphanumeric() || letter == '_')

@@ -92,11 +92,22 @@ pub(super) fn bracket(text: &str) -> Option<Stack> {
             (says("terminated with exception") || says("CUDA error:")).then_some(Stack::Cpp)
         }
         b'N' if text.starts_with("[NeMo ") => Some(Stack::Indented),
-        b'0'..=b'9' if text.trim_end().ends_with(']') && text.contains("] [") => {
-            Some(Stack::Header)
-        }
+        b'0'..=b'9' if is_header(text.trim_end()) => Some(Stack::Header),
         _ => None,
     }
+}
+
+/// `[2025-01-02 15:47:32,711] [INFO] [file.py:392:function]`, and nothing behind it.
+fn is_header(text: &str) -> bool {
+    let Some((before, place)) = text.strip_suffix(']').and_then(|text| text.rsplit_once(" ["))
+    else {
+        return false;
+    };
+    before.ends_with(']') && place.contains(".py:") && !place.contains([' ', '[', ']'])
+}
+
+fn is_code(text: &str) -> bool {
+    text.strip_prefix("  ").is_some_and(|code| !code.starts_with([' ', '\t']) && !code.is_empty())
 }
 
 /// An object that is printed over several lines.
@@ -136,7 +147,8 @@ impl Stack {
             }
             Stack::Java => take(begins(&["\tat ", "    at ", "Caused by: ", "\t... ", "\tSupp"])),
             Stack::KernelOom | Stack::KernelReaped => self.kernel(text),
-            Stack::Warning if text.starts_with("  ") => Step::End,
+            // The line of code: two blanks, whatever the message looks like.
+            Stack::Warning if is_code(text) => Step::End,
             Stack::Warning if is_blank => Step::Maybe,
             Stack::Warning => take(!has_header(text)),
             Stack::Border if text.trim_end().ends_with(" FAILED") => {

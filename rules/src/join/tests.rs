@@ -135,6 +135,15 @@ fn messages_of_several_lines() {
 }
 
 #[test]
+fn a_traceback_in_the_message_of_another() {
+    check(
+        "Traceback (most recent call last):\n  File \"a.py\"\nray.exceptions.RayTaskError(KeyError): \
+         ray::f() (pid=1)\n  File \"b.py\", line 3, in f\n    x\nKeyError\nnext",
+        "0-5",
+    );
+}
+
+#[test]
 fn groups_and_boxes() {
     check(
         "  + Exception Group Traceback (most recent call last):\n  |   File \"a.py\"\n  | \
@@ -174,6 +183,10 @@ fn stacks_warnings_and_reports() {
     );
     check("/a/b.py:12: UserWarning: text\n  warnings.warn(\n  indented", "0-1");
     check("/a/b.py:12: FutureWarning: text\nand more\n\nstill\n  warnings.warn(\nx", "0-4");
+    check(
+        "/a/b.py:12: UserWarning: \n\n          !! WARNING !!\n\nUse g++.\n  warnings.warn(\nx",
+        "0-5",
+    );
     check("/a/b.py:12: FutureWarning: text\n2024-05-15 10:00:00 INFO x", "");
     check("[2025-01-02 15:47:32,711] [INFO] [fused.py:392:_update]\nGrad overflow\nx", "0-1");
     check(

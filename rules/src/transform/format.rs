@@ -22,7 +22,12 @@ pub(super) fn read(rule: &ParseRule, format: &BoundFormat, view: &mut View<'_>) 
             // Members of JSON objects that are numbers are times too.
             Role::Time if parsed.time_ns.is_none() && field.kind != FieldKind::Null => {
                 time_seen = true;
-                parsed.time_ns = parse_time(rule.time.as_ref(), text, received_ns);
+                parsed.time_ns = match (&rule.time, fields.time_format()) {
+                    (Some(time), Some(known)) if time.is_own => {
+                        time.parser.parse_by(known, text, received_ns)
+                    }
+                    (time, _) => parse_time(time.as_ref(), text, received_ns),
+                };
                 take(&mut parsed.taken.time, index, parsed.time_ns.is_some());
             }
             Role::Rank if parsed.rank.is_none() => {

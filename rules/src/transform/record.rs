@@ -306,12 +306,12 @@ impl RecordState {
             redacted: false,
         };
         self.host.set(find_host(bound, &view), plan.redact.as_deref());
-        let mut text = String::new();
-        self.stream = stream_hash("", &bound.stream, &view, &mut text);
         let view = View { host: &self.host, redacted: true, ..view };
         for ((label, rule), bound) in self.labels.iter_mut().zip(rules).zip(&bound.labels) {
             label.set(rule, bound, &view);
         }
+        let view = View { labels: &self.labels, ..view };
+        self.stream = stream_hash("", &bound.stream, &view, &mut String::new());
         self.host_and_labels.clear();
         if !bound.host_of_line && !bound.label_of_line {
             write_host_and_labels(&mut self.host_and_labels, &self.host, rules, &self.labels);

@@ -7,10 +7,12 @@ use riverhog_parsers::formats::{
 use super::*;
 
 fn format_rule(format: Format, time: Option<(&str, &[&str])>) -> ParseRule {
+    let is_own = time.is_none();
     let time = time.or_else(|| format.time());
     let time = time.map(|(field, formats)| TimeRule {
         field: field.to_owned(),
         parser: TimeParser::compile(formats, "UTC").unwrap(),
+        is_own,
     });
     let types = [("step".to_owned(), FieldConversion::Int)];
     let parser = LineParser::Format(Box::new(FormatParser::new(format, types)));
