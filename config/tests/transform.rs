@@ -408,6 +408,25 @@ fn a_step_that_reads_a_label_of_the_line_is_warned_about() {
     assert_eq!(warnings[0].help, "read `fields.step` itself; labels are set after all steps");
 }
 
+#[test]
+fn what_was_peeled_off_is_redacted_and_can_be_asked_for() {
+    let steps = "[peel]\n[redact]\nip = 'mask'\n[labels]\nwho = { from = ['fields.worker'] }\n\
+                 [[transform]]\nwhen = 'fields.pid == 17'\nset = { 'fields.seen' = '{fields.worker}' }\n";
+    let line = "\u{1b}[36m(Actor pid=17, ip=10.0.0.7)\u{1b}[0m [rank3]: INFO a: step=1 x";
+    let document = Bed::new(steps).line(line, 0, 0).unwrap();
+    let fields = json!({
+        "step": 1, "worker": "Actor", "pid": 17, "node": "[redacted:ip]", "seen": "Actor"
+    });
+    assert_eq!(document["fields"], fields);
+    assert_eq!((&document["rank"], &document["content"]), (&json!(3), &json!("x")));
+    assert_eq!(document["labels"], json!({"who": "Actor"}));
+    let message = document["message"].as_str().unwrap();
+    assert!(message.contains("(Actor pid=17, ip=[redacted:ip])"), "{message}");
+    // Without steps too.
+    let document = Bed::new("[peel]\n[redact]\nip = 'mask'\n").line(line, 0, 0).unwrap();
+    assert_eq!(document["fields"]["node"], "[redacted:ip]");
+}
+
 /// Every action, on values that any line may have.
 const ALL: &str = "[[transform]]\nset = { 'fields.x' = '{content}-{fields.a}', rank = '{fields.b}' }\n\
     [[transform]]\nsplit = { 'fields.x' = ' ', 'fields.a' = ',' }\n\

@@ -30,7 +30,7 @@ use std::sync::Arc;
 
 use riverhog_parsers::envelope::Envelope;
 use riverhog_parsers::lines::to_text;
-use riverhog_parsers::peel::{Marks, Peeled, peel};
+use riverhog_parsers::peel::{Layers, Marks, Peeled, peel};
 
 use crate::counters::Counters;
 use crate::event::{DeadReason, Disposition, DropReason, Event, EventBuffer};
@@ -42,9 +42,11 @@ pub use action::write_action;
 use action::write_action_of;
 use bind::Bound;
 use contexts::{Context, Contexts, Place};
+use destination::DestinationCache;
 use encode::{Document, EncodeScratch, TimestampSource, position};
 use encoded::EncodedRecord;
 use line::LineState;
+use marks::LineMarks;
 pub(crate) use marks::may_give as may_be_peeled;
 use parse::{ParseScratch, parse};
 use redacting::RedactScratch;
@@ -158,7 +160,8 @@ struct Seen<'a> {
     message: &'a str,
     /// Without what came off.
     text: &'a str,
-    marks: Marks<'a>,
+    /// What came off, if anything did.
+    marks: Option<Marks<'a>>,
     index: u32,
     cut: bool,
 }
@@ -260,9 +263,17 @@ impl Transformer {
     /// is held for a record of several lines; records that it completes become events before it.
     pub fn line(&mut self, record: &Record<'_>, line: &Line<'_>, out: &mut EventBuffer) {
         let message = to_text(line.raw);
+        if self.plan.peel == Layers::NONE && self.plan.join.is_none() {
+            let lines = Lines { joined: None, last_offset: record.offset };
+            let (index, cut) = (line.index, line.cut);
+            let seen = Seen { message: &message, text: &message, marks: None, index, cut };
+            self.transform(record, &seen, lines, out);
+            return;
+        }
         let mut scratch = std::mem::take(&mut self.peeled);
         let Peeled { text, marks } = peel(&message, self.plan.peel, &mut scratch);
         if !self.is_held(record, line, (text, marks), out) {
+            let marks = (!marks.is_empty()).then_some(marks);
             let seen = Seen { message: &message, text, marks, index: line.index, cut: line.cut };
             let lines = Lines { joined: None, last_offset: record.offset };
             self.transform(record, &seen, lines, out);
@@ -333,7 +344,7 @@ impl Transformer {
             message: &message,
             // Where nothing came off, both are one.
             text: if closed.text == message { &message } else { &closed.text },
-            marks: closed.marks.marks(),
+            marks: Some(closed.marks.marks()).filter(|marks| !marks.is_empty()),
             index: first.1,
             cut: closed.cut,
         };
@@ -356,18 +367,29 @@ impl Transformer {
         let Context { record: state, destinations } = self.contexts.at(place);
         let state = &*state;
         let texts = (line.message, line.text);
-        let mut view = View::of_record(state, record.received_ns, texts, (line.marks, bound.marks));
+        let ids = bound.marks;
+        let marks = line.marks.map(|marks| LineMarks { marks, ids });
+        let (node, masked);
+        let mut view = View::of_record(state, record.received_ns, texts, marks.as_ref());
         let generation = state.generation;
         parse(plan, bound, generation, &mut view, &mut self.parse, counters);
         view.parsed.tags.cut = line.cut;
-        let rank = line.marks.rank.or(line.marks.task);
-        view.parsed.rank = view.parsed.rank.or(rank.map(i64::from));
+        if let Some(marks) = line.marks {
+            let rank = marks.rank.or(marks.task).map(i64::from);
+            view.parsed.rank = view.parsed.rank.or(rank);
+        }
         let mut timestamp_source = set_times(&mut view, record, plan.skew_max_ns);
         if !bound.host_of_steps {
             self.line.set_host(plan, bound, &view);
         }
         if let Some(redact) = &plan.redact {
             self.redact.apply(redact, (plan, bound), &mut view, counters);
+            if let Some(marks) = line.marks {
+                // Captures move along with the line; what came off is redacted by itself.
+                node = marks.node.map(|node| redact.text(node));
+                masked = LineMarks { marks: Marks { node: node.as_deref(), ..marks }, ids };
+                view.marks = Some(&masked);
+            }
         }
         view.redacted = true;
         let mut passage = Passage::Passed;
@@ -392,22 +414,13 @@ impl Transformer {
         let disposition = match unparsed(plan, &view) {
             _ if passage == Passage::Dropped => Disposition::Dropped(DropReason::Step),
             Some(disposition) => disposition,
-            None => match destinations.route(plan, bound, generation, &view) {
-                0 => Disposition::DeadLetter(DeadReason::NoRoute),
-                mask => {
-                    let route = (mask, generation);
-                    destinations.push_targets(plan, bound, route, &view, out, counters);
-                    Disposition::Routed
-                }
-            },
+            None => route(destinations, (plan, bound), (generation, &view), out, counters),
         };
         let mut event = Event {
             targets: (first_target, out.targets.len() as u32),
             disposition,
             ..unwritten(record, &view, (line.index, lines), out)
         };
-        let no_route = disposition == Disposition::DeadLetter(DeadReason::NoRoute);
-        counters.no_route += u64::from(no_route);
         out.action_target = bound.action_target;
         if !matches!(disposition, Disposition::Dropped(_)) {
             if let Some(target) = bound.action_target {
@@ -419,6 +432,23 @@ impl Transformer {
         }
         out.events.push(event);
     }
+}
+
+/// Gives the event the targets that its routes lead to.
+fn route(
+    destinations: &mut DestinationCache,
+    (plan, bound): (&Plan, &Bound),
+    (generation, view): (u64, &View<'_>),
+    out: &mut EventBuffer,
+    counters: &mut Counters,
+) -> Disposition {
+    let mask = destinations.route(plan, bound, generation, view);
+    if mask == 0 {
+        counters.no_route += 1;
+        return Disposition::DeadLetter(DeadReason::NoRoute);
+    }
+    destinations.push_targets(plan, bound, (mask, generation), view, out, counters);
+    Disposition::Routed
 }
 
 /// An event before it is routed and its document is written.

@@ -67,8 +67,8 @@ impl Document<'_> {
         }
         let fields_at = out.len();
         scratch.write_fields(out, parsed);
-        if !self.view.marks.is_empty() && parsed.edit.is_none() {
-            marks::write(out, fields_at, &self.view.marks, |name| parsed.has_field(name));
+        if let (Some(line), None) = (self.view.marks, parsed.edit) {
+            marks::write(out, fields_at, &line.marks, |name| parsed.has_field(name));
         }
         write_tags(out, parsed);
         out.extend_from_slice(&self.record.origin_head);
@@ -124,6 +124,9 @@ pub(super) fn position(out: &[u8]) -> u32 {
 }
 
 fn write_tags(out: &mut Vec<u8>, parsed: &Parsed<'_>) {
+    if parsed.tags.is_empty() && parsed.edit.is_none() {
+        return;
+    }
     let mut opened = false;
     for tag in parsed.tags() {
         out.extend_from_slice(if opened { b"," } else { br#","tags":["# });

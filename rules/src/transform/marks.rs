@@ -32,6 +32,14 @@ impl MarkIds {
     }
 }
 
+/// What was peeled off a line, and which of it rules read. A view refers to it only where there is
+/// something: most lines have nothing in front of them.
+#[derive(Clone, Copy)]
+pub(super) struct LineMarks<'a> {
+    pub(super) marks: Marks<'a>,
+    pub(super) ids: MarkIds,
+}
+
 fn value<'a>(index: usize, marks: &Marks<'a>) -> Option<Value<'a>> {
     let number = |it: Option<u32>| it.map(|number| Value::Int(i64::from(number)));
     match index {

@@ -8,11 +8,9 @@ use std::sync::Arc;
 
 use super::Record;
 use super::bind::{Bound, BoundLabel, Slot, Source};
-use super::marks::MarkIds;
+use super::marks::LineMarks;
 use super::steps::stream_hash;
 use super::view::{Parsed, View};
-use riverhog_parsers::peel::Marks;
-
 use crate::hash::hash_bytes;
 use crate::hosts::{HostTable, UNKNOWN_HOST, write_plain_host};
 use crate::json::write_string;
@@ -300,8 +298,7 @@ impl RecordState {
             template_ns: 0,
             message: "",
             line: "",
-            marks: Marks::default(),
-            mark_ids: MarkIds::default(),
+            marks: None,
             parsed: Parsed::NOTHING,
             redacted: false,
         };
@@ -325,7 +322,7 @@ impl<'a> View<'a> {
         record: &'a RecordState,
         received_ns: i64,
         (message, line): (&'a str, &'a str),
-        (marks, mark_ids): (Marks<'a>, MarkIds),
+        marks: Option<&'a LineMarks<'a>>,
     ) -> View<'a> {
         View {
             texts: &record.texts,
@@ -336,7 +333,6 @@ impl<'a> View<'a> {
             message,
             line,
             marks,
-            mark_ids,
             parsed: Parsed::NOTHING,
             redacted: false,
         }

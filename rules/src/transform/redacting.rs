@@ -2,8 +2,6 @@
 //!
 //! Invariant: behind this stop no view holds the line as it was. A line without a secret costs the
 //! prefilter's walk and nothing else. Next stop: `line`, whose labels may read what was captured.
-use std::borrow::Cow;
-
 use riverhog_parsers::fields::Fields;
 use riverhog_parsers::grok::{Capture, FieldType, Outcome};
 
@@ -25,7 +23,6 @@ pub(super) struct RedactScratch {
     captures: Vec<Capture>,
     /// What a built-in format finds in the redacted text.
     fields: Fields,
-    node: String,
 }
 
 impl RedactScratch {
@@ -37,7 +34,7 @@ impl RedactScratch {
         view: &mut View<'a>,
         counters: &mut Counters,
     ) {
-        let RedactScratch { message, line, source, captures, fields, node } = self;
+        let RedactScratch { message, line, source, captures, fields } = self;
         let (old, old_line) = (view.message, view.line);
         let old_source = if view.parsed.rule.is_some() { view.parsed.source } else { old_line };
         let in_message = redact.redact(old, message);
@@ -46,12 +43,6 @@ impl RedactScratch {
         let in_line = !is_raw && redact.redact(old_line, line);
         let is_line = std::ptr::eq(old_source, old_line);
         let in_source = !is_line && redact.redact(old_source, source);
-        if let Some(found) = view.marks.node
-            && let Cow::Owned(redacted) = redact.text(found)
-        {
-            *node = redacted;
-            view.marks.node = Some(node);
-        }
         if !in_message && !in_line && !in_source {
             return;
         }

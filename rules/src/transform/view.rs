@@ -7,11 +7,10 @@ use std::ops::Range;
 use riverhog_parsers::fields::Fields;
 use riverhog_parsers::grok::Capture;
 use riverhog_parsers::level::Level;
-use riverhog_parsers::peel::Marks;
 
 use super::bind::{BoundRule, Slot};
 use super::format;
-use super::marks::MarkIds;
+use super::marks::LineMarks;
 use super::record::{HostState, LabelState, RecordTexts};
 use super::steps::Edit;
 use crate::value::{Value, Values};
@@ -30,8 +29,7 @@ pub(super) struct View<'a> {
     /// The line without what was peeled off.
     pub(super) line: &'a str,
     /// What was peeled off.
-    pub(super) marks: Marks<'a>,
-    pub(super) mark_ids: MarkIds,
+    pub(super) marks: Option<&'a LineMarks<'a>>,
     pub(super) parsed: Parsed<'a>,
     /// Secret values have left the line, and the record's texts are shown without theirs. Before
     /// that they are whole: parsers read lines as they were written, and tables know hosts by name.
@@ -114,6 +112,11 @@ impl Tags {
             "_cut" => self.cut = false,
             _ => {}
         }
+    }
+
+    /// True where no tag is set.
+    pub(super) fn is_empty(self) -> bool {
+        self == Tags::default()
     }
 
     /// The tags that are set, as they are written.
@@ -205,7 +208,7 @@ impl<'a> View<'a> {
             Slot::Tags => self.parsed.tags().nth(nth).map(Value::Text),
             Slot::Field { field, record } => match self.parsed.field(field, nth) {
                 None if nth == 0 && self.parsed.edit.is_none() => {
-                    let mark = self.mark_ids.value(field, &self.marks);
+                    let mark = self.marks.and_then(|it| it.ids.value(field, &it.marks));
                     mark.or_else(|| self.record_text(record))
                 }
                 None if nth == 0 => self.record_text(record),

@@ -134,7 +134,7 @@ impl Edit {
             let (name, value) = (edit.write(name), edit.write(value));
             edit.entries.push(Entry { name, value, kind, made: false });
         });
-        for (name, value) in marks::fields(&base.marks) {
+        for (name, value) in base.marks.iter().flat_map(|line| marks::fields(&line.marks)) {
             if self.find(name, 0).is_none() {
                 let (value, kind) = match value {
                     Value::Text(text) => (self.write(text), FieldKind::Text),
