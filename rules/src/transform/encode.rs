@@ -9,6 +9,7 @@ use super::bind::BoundField;
 use super::encoded::EncodedRecord;
 use super::format;
 use super::marks;
+use super::steps::Edit;
 use super::view::{Parsed, View};
 use crate::event::{Event, EventBuffer};
 use crate::json::{write_escaped, write_int, write_string};
@@ -127,13 +128,22 @@ fn write_tags(out: &mut Vec<u8>, parsed: &Parsed<'_>) {
     if parsed.tags.is_empty() && parsed.edit.is_none() {
         return;
     }
-    let mut opened = false;
-    for tag in parsed.tags() {
-        out.extend_from_slice(if opened { b"," } else { br#","tags":["# });
-        opened = true;
+    let start = out.len();
+    let begin = |out: &mut Vec<u8>| {
+        out.extend_from_slice(if out.len() == start { br#","tags":["# } else { b"," });
+    };
+    for tag in parsed.tags.iter() {
+        // Nothing to escape.
+        begin(out);
+        out.push(b'"');
+        out.extend_from_slice(tag.as_bytes());
+        out.push(b'"');
+    }
+    for tag in parsed.edit.into_iter().flat_map(Edit::added_tags) {
+        begin(out);
         write_string(out, tag);
     }
-    if opened {
+    if out.len() > start {
         out.push(b']');
     }
 }
