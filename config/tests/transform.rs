@@ -126,6 +126,10 @@ fn set_gives_values_and_keeps_types() {
         "set = { component = 'a', 'fields.b' = '{component}b', 'fields.c' = '{fields.nothing}' }",
         &json!({"component": "a", "fields": {"step": 12, "b": "ab"}}),
     );
+    // What JSON cannot say as a number is a text, as anywhere in a template.
+    let set = "[[transform]]\nset = { 'fields.b' = '{fields.a}' }\n\
+               [[transform]]\nremove = ['fields.a']\n";
+    assert_eq!(parts(set, r#"{"a":1e999}"#)["fields"], json!({"b": "inf"}));
     let failed = json!(["_stepfailure"]);
     step("set = { level = 'loud' }", &json!({ "tags": failed }));
     step("set = { rank = 'first' }", &json!({ "tags": failed }));
@@ -142,6 +146,9 @@ fn rename_moves_values() {
         }),
     );
     step("rename = { 'fields.none' = 'content' }", &json!({}));
+    // `null` is no value that a part of the event could have.
+    let rename = "[[transform]]\nrename = { 'fields.a' = 'component', 'fields.b' = 'content' }\n";
+    check(rename, r#"{"a":null,"b":null}"#, &json!({"fields": {"a": null, "b": null}}));
     let line = r#"{"a":"1,2","b":"x","c":3}"#;
     let steps = "[[transform]]\nsplit = { 'fields.a' = ',' }\n\
                  [[transform]]\nrename = { 'fields.a' = 'fields.c' }\n";

@@ -61,6 +61,16 @@ pub struct Marks<'a> {
 }
 
 impl Marks<'_> {
+    /// The same with other texts: role, worker and node. A role that is gone takes the rank in it
+    /// along.
+    pub fn with_texts<'b>(&self, texts: &'b [Option<Cow<'_, str>>; 3]) -> Marks<'b> {
+        let [role, worker, node] = texts.each_ref().map(Option::as_deref);
+        let is_role_gone = self.role.is_some() && role.is_none();
+        let local_rank = self.local_rank.filter(|_| !is_role_gone);
+        let Marks { rank, pid, task, .. } = *self;
+        Marks { rank, local_rank, role, worker, pid, node, task }
+    }
+
     /// True when no layer said anything.
     pub fn is_empty(&self) -> bool {
         *self == Marks::default()

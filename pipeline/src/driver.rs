@@ -481,14 +481,15 @@ impl Running {
         let settled = loop {
             // Without a deadline this waits for the source's end, also for its second after a cure.
             let is_over = deadline.is_some() || self.is_read;
-            let is_stop = deadline.is_some();
-            if self.is_read && !is_stop {
+            if self.is_read {
+                // What is held is complete: no line comes behind it.
                 for held in self.held.values() {
                     held.generation.set_read_out();
                 }
             }
-            if is_over && self.held.values().all(|held| is_drained(held, is_stop)) {
-                break self.held.values().all(|held| is_settled(held, is_stop));
+            let is_read = self.is_read;
+            if is_over && self.held.values().all(|held| is_drained(held, is_read)) {
+                break self.held.values().all(|held| is_settled(held, is_read));
             }
             if deadline.is_some_and(|deadline| clock::instant() >= deadline) {
                 break false;
@@ -545,15 +546,16 @@ impl Running {
 }
 
 /// Nothing more will settle by waiting: all settled, or the rest was given up.
-fn is_drained(held: &HeldPartition, is_stop: bool) -> bool {
+fn is_drained(held: &HeldPartition, is_read: bool) -> bool {
     let generation = &held.generation;
-    is_settled(held, is_stop) || (generation.gave_up_any() && generation.in_flight() == 0)
+    is_settled(held, is_read) || (generation.gave_up_any() && generation.in_flight() == 0)
 }
 
-/// All is settled; at a stop, lines that are held for a record stay unsettled and are read again.
-fn is_settled(held: &HeldPartition, is_stop: bool) -> bool {
+/// All is settled; before the source's end, lines that are held for a record stay unsettled and are
+/// read again.
+fn is_settled(held: &HeldPartition, is_read: bool) -> bool {
     let ledger = held.generation.ledger();
-    if is_stop { ledger.owes_nothing() } else { ledger.is_settled() }
+    if is_read { ledger.is_settled() } else { ledger.owes_nothing() }
 }
 
 /// Waits until the process is to stop; for ever when nobody can say so any more.

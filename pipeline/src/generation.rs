@@ -141,10 +141,10 @@ impl Generation {
         self.read_out_told.notified().await;
     }
 
-    /// True when everything that the broker was known to have was read.
+    /// True when everything that the source was known to have was read; of a pipe nobody knows.
     pub fn is_at_end(&self) -> bool {
         let end = self.end_offset();
-        end >= 0 && self.ledger().next_offset() >= end
+        end < 0 || self.ledger().next_offset() >= end
     }
 
     /// A part of a batch was routed; see [`Ledger::routed`].

@@ -26,7 +26,7 @@ pub struct EventBuffer {
     pub targets: Vec<EventTarget>,
     /// The destinations of this batch.
     pub destinations: Destinations,
-    /// What events of several lines were joined of, by their index, in ascending order.
+    /// What events were made of whose lines were held, by their index, in ascending order.
     pub joined: Vec<(u32, Closed)>,
 }
 
@@ -158,7 +158,7 @@ impl EventBuffer {
         std::str::from_utf8(bytes).expect("event ids are written in ASCII")
     }
 
-    /// What an event was joined of, by its index.
+    /// The lines that an event was made of, by its index; `None` where they were not held.
     pub fn lines_of(&self, event: u32) -> Option<&Closed> {
         let found = self.joined.binary_search_by_key(&event, |(index, _)| *index);
         found.ok().map(|place| &self.joined[place].1)

@@ -10,6 +10,9 @@ use serde_json::{Map, Value};
 
 use crate::hash::FastState;
 
+/// Columns of a table: a row has a place for each, so more would take memory by rows and columns.
+pub const COLUMNS_MAX: usize = 256;
+
 /// Key → columns.
 #[derive(Clone, Debug, Default)]
 pub struct Table {
@@ -175,8 +178,17 @@ impl Table {
                 let message = format!("the column `{column}` stands twice in the header");
                 return Err(failed(line, &message, None));
             }
-            self.columns.push(column.to_owned());
+            self.add_column(column, line)?;
         }
+        Ok(())
+    }
+
+    fn add_column(&mut self, column: &str, line: u64) -> Result<(), TableError> {
+        if self.columns.len() >= COLUMNS_MAX {
+            let message = format!("the table has more than {COLUMNS_MAX} columns");
+            return Err(failed(line, &message, None));
+        }
+        self.columns.push(column.to_owned());
         Ok(())
     }
 
@@ -223,13 +235,18 @@ impl Table {
                 }
             };
             let known = self.columns.iter().position(|known| known == column);
-            let index = known.unwrap_or_else(|| {
-                self.columns.push(column.clone());
+            let index = if let Some(index) = known {
+                index
+            } else {
+                self.add_column(column, line)?;
                 cells.push(None);
                 self.columns.len() - 1
-            });
+            };
             cells[index] = Some(Cell { text: text.into(), kind });
         }
+        // Columns that only other rows have take no memory here.
+        cells.truncate(cells.iter().rposition(Option::is_some).map_or(0, |last| last + 1));
+        cells.shrink_to_fit();
         self.push(Row { key: key.as_str().into(), cells }, keys, line)
     }
 
@@ -300,6 +317,8 @@ fn failed(line: u64, message: &str, help: Option<String>) -> TableError {
 
 #[cfg(test)]
 mod tests {
+    use std::fmt::Write;
+
     use super::*;
 
     fn check(text: &str, key: &str, expect: &[Option<(&str, CellKind)>]) {
@@ -333,5 +352,11 @@ mod tests {
         assert_eq!(csv("a,b\n,1\n").message, "the key is empty");
         let json = Table::from_json_lines("{\"host\":\"a\"}", Keys::Any).unwrap_err();
         assert_eq!(json.message, "the object has no text `key`");
+        let mut many = String::new();
+        for row in 0..=COLUMNS_MAX {
+            writeln!(many, "{{\"key\":\"{row}\",\"column{row}\":1}}").unwrap();
+        }
+        let error = Table::from_json_lines(&many, Keys::Any).unwrap_err();
+        assert_eq!((error.line, &*error.message), (257, "the table has more than 256 columns"));
     }
 }

@@ -49,7 +49,7 @@ use line::LineState;
 use marks::LineMarks;
 pub(crate) use marks::may_give as may_be_peeled;
 use parse::{ParseScratch, parse};
-use redacting::RedactScratch;
+use redacting::{RedactScratch, masked_marks};
 pub use sample::document_sample;
 pub use sampler::Ticks;
 use steps::{EventKey, Passage, StepScratch};
@@ -330,9 +330,8 @@ impl Transformer {
             };
             self.begin_record(&record);
             self.closed(&record, &closed, out);
-            if closed.lines.len() > 1 {
-                out.joined.push((out.events.len() as u32 - 1, closed));
-            }
+            // Of a single line too: the batch that it came with may be gone.
+            out.joined.push((out.events.len() as u32 - 1, closed));
         }
         self.closed = all;
     }
@@ -366,11 +365,11 @@ impl Transformer {
         let place = self.current.expect("a record is begun before its lines");
         let Context { record: state, destinations } = self.contexts.at(place);
         let state = &*state;
-        let texts = (line.message, line.text);
         let ids = bound.marks;
         let marks = line.marks.map(|marks| LineMarks { marks, ids });
-        let (node, masked);
-        let mut view = View::of_record(state, record.received_ns, texts, marks.as_ref());
+        let (texts, masked);
+        let mut view =
+            View::of_record(state, record.received_ns, (line.message, line.text), marks.as_ref());
         let generation = state.generation;
         parse(plan, bound, generation, &mut view, &mut self.parse, counters);
         view.parsed.tags.cut = line.cut;
@@ -386,8 +385,9 @@ impl Transformer {
             self.redact.apply(redact, (plan, bound), &mut view, counters);
             if let Some(marks) = line.marks {
                 // Captures move along with the line; what came off is redacted by itself.
-                node = marks.node.map(|node| redact.text(node));
-                masked = LineMarks { marks: Marks { node: node.as_deref(), ..marks }, ids };
+                let is_changed = !std::ptr::eq(view.message, line.message);
+                texts = masked_marks(redact, &marks, is_changed.then_some(view.message));
+                masked = LineMarks { marks: marks.with_texts(&texts), ids };
                 view.marks = Some(&masked);
             }
         }

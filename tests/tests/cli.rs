@@ -135,6 +135,7 @@ fn every_example_passes_its_own_tests() -> Result<()> {
 fn test_tells_what_differs() -> Result<()> {
     check("test-good", &["test", "training.toml"], None)?;
     check("test-redacted", &["test", "redact.toml"], None)?;
+    check("test-joined", &["test", "joined.toml"], None)?;
     check("test-failing", &["test", "failing.toml"], None)?;
     check("test-failing-json", &["test", "failing.toml", "--format", "json"], None)
 }

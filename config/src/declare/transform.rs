@@ -24,7 +24,8 @@ pub(crate) static TRANSFORM: Section = Section {
             "set",
             Kind::TextMap,
             "Gives values by templates: `{ \"fields.place\" = \"{topic}/{partition}\" }`. A name \
-             alone, `\"{rank}\"`, keeps its type. Where a name has no value, nothing is given.",
+             alone, `\"{rank}\"`, stays a number where it is one. Where a name has no value, \
+             nothing is given.",
         ),
         Setting::new("rename", Kind::TextMap, "Moves values: `{ \"fields.msg\" = \"content\" }`."),
         Setting::new(

@@ -1,7 +1,7 @@
 //! `riverhog parse`: what a configuration makes of lines, as JSON, without any service.
 //!
-//! Invariant: one event a line of output, in the order of the input, each with the numbers of the
-//! input lines it was made of. Next stop: `trial.rs`.
+//! Invariant: one event a line of output, in the order in which they are complete, each with the
+//! numbers of the input lines it was made of. Next stop: `trial.rs`.
 
 use std::collections::VecDeque;
 use std::io::{self, BufRead, Write};
@@ -215,6 +215,8 @@ pub(super) fn read_until(
 
 #[cfg(test)]
 mod tests {
+    use riverhog_rules::join::Join;
+
     use super::*;
 
     fn parsed(input: &str) -> Vec<serde_json::Value> {
@@ -238,6 +240,29 @@ mod tests {
         assert_eq!(events[1]["tags"][0], "_unparsed");
         assert_eq!(events[1]["received"], "2026-03-12T02:23:46.004000000Z");
         assert_eq!(events[1]["origin"]["offset"], 66);
+    }
+
+    #[test]
+    fn records_of_several_lines_have_the_numbers_of_all() {
+        let join = Join {
+            stream: Vec::new(),
+            builtin: true,
+            rules: Vec::new(),
+            lines_max: 100,
+            bytes_max: 1000,
+            gap_ms: 5000,
+        };
+        let plan = Plan { join: Some(join), ..Plan::default() };
+        let mut trial = Trial::of_plan(Arc::new(plan));
+        let input = "a\nTraceback (most recent call last):\n  File \"a\"\nKeyError: x\nb\n\
+                     Traceback (most recent call last):\n  File \"b\"";
+        let mut out = Vec::new();
+        parse(&mut trial, 0, &mut input.as_bytes(), &mut out).unwrap();
+        let text = String::from_utf8(out).unwrap();
+        let lines = text.lines().map(|line| serde_json::from_str(line).unwrap());
+        let numbers: Vec<_> =
+            lines.map(|event: serde_json::Value| event["lines"].to_string()).collect();
+        assert_eq!(numbers, ["[1,1]", "[2,4]", "[5,5]", "[6,7]"]);
     }
 
     #[test]

@@ -104,7 +104,7 @@ fn run_test(config: &Config, trial: &mut Trial, test: &LineTest) -> Outcome {
     trial.take_counters();
     let (events, envelope) = trial.run(&given, test.line.as_bytes());
     let [event] = events.events[..] else {
-        let note = format!("the value holds {} lines; a test takes one", events.events.len());
+        let note = format!("the value makes {} events; a test takes one", events.events.len());
         return Outcome { differences: Vec::new(), note: Some(note), parser: None };
     };
     let document = match event.disposition {

@@ -11,7 +11,7 @@ use riverhog_parsers::lines::cut;
 use riverhog_rules::counters::Counters;
 use riverhog_rules::event::EventBuffer;
 use riverhog_rules::plan::Plan;
-use riverhog_rules::transform::{Line, ReceivedSource, Record, Transformer};
+use riverhog_rules::transform::{Line, PartitionState, ReceivedSource, Record, Transformer};
 
 use crate::unwrap::{Unwrapped, unwrap};
 
@@ -75,6 +75,7 @@ impl Trial {
         value: &[u8],
     ) -> (&EventBuffer, Option<Envelope>) {
         self.events.clear();
+        self.transformer.exchange_partition(&mut PartitionState::default());
         let envelope = self.feed(given, value);
         self.close(given);
         (&self.events, envelope)

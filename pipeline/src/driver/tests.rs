@@ -13,7 +13,7 @@ use crate::source::{Epochs, RecordBatch, RecordEntry, StampKind};
 use crate::transform::PlanTransform;
 
 const CONFIG: &str = "[sources.p]\ntype = 'stdin'\n[sinks.a]\ntype = 'local'\npath = 'a'\n\
-                      prefix = ''\n[[route]]\nsinks = ['a']\n";
+                      prefix = ''\n[[route]]\nsinks = ['a']\n[join]\n";
 
 /// A driver whose source and one sink are the test's hands.
 struct Bed {
@@ -94,18 +94,36 @@ impl Bed {
 
     /// Reads the one line there is, as the sink is handed it.
     async fn read(&mut self, epoch: u64) -> Delivery {
-        let value = Some((0, 4));
-        let record = RecordEntry { offset: 0, time_ms: 0, key: None, value, headers: (0, 0) };
+        self.read_lines(epoch, &["line"]).await
+    }
+
+    /// Reads lines, of which the sink is handed one at least.
+    async fn read_lines(&mut self, epoch: u64, lines: &[&str]) -> Delivery {
+        let mut bytes = Vec::new();
+        let mut records = Vec::new();
+        for line in lines {
+            let start = bytes.len();
+            bytes.extend_from_slice(line.as_bytes());
+            let value = Some((start as u32, bytes.len() as u32));
+            let (offset, headers) = (start as i64, (0, 0));
+            records.push(RecordEntry { offset, time_ms: 0, key: None, value, headers });
+            bytes.push(b'\n');
+        }
         self.tell(SourceEvent::Records(RecordBatch {
             epoch,
-            bytes: b"line".to_vec(),
-            records: vec![record],
+            next_offset: bytes.len() as i64,
+            bytes,
+            records,
             stamp: StampKind::None,
             received_ms: 1_773_282_225_000,
-            next_offset: 5,
             ..RecordBatch::empty(partition())
         }))
         .await;
+        self.delivery().await
+    }
+
+    /// What the sink is handed next.
+    async fn delivery(&mut self) -> Delivery {
         loop {
             if let SinkMessage::Deliver(delivery) = self.sink.recv().await.unwrap() {
                 return delivery;
@@ -144,6 +162,22 @@ async fn a_stop_after_the_end_of_the_input_has_read_all_of_it() {
     bed.all_taken().await;
     bed.stop.send_replace(true);
     delivery.batch.settle(0, [0]);
+    assert_eq!(bed.end().await, Ended::Read);
+}
+
+#[tokio::test]
+async fn a_stop_at_the_end_of_the_input_leaves_no_record_open() {
+    let mut bed = Bed::start();
+    bed.assign().await;
+    let delivery =
+        bed.read_lines(1, &["line", "Traceback (most recent call last):", "  File \"a\""]).await;
+    bed.stop.send_replace(true);
+    while !matches!(bed.commands.recv().await, Some(SourceCommand::StopReading)) {}
+    bed.tell(SourceEvent::Finished).await;
+    delivery.batch.settle(0, [0]);
+    let rest = bed.delivery().await;
+    assert_eq!(rest.batch.events.events[0].first_offset, 5);
+    rest.batch.settle(0, [0]);
     assert_eq!(bed.end().await, Ended::Read);
 }
 

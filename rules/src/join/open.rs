@@ -180,7 +180,7 @@ struct Open {
     /// Lines that belong to it if a later line does.
     tail: Vec<Closed>,
     last_time_ms: i64,
-    /// When it was given its last line, counted in lines.
+    /// When it was given its last line that surely belongs to it, counted in lines.
     touched: u64,
     bytes: usize,
 }
@@ -270,7 +270,7 @@ impl Joiner {
         }
     }
 
-    /// Offers a line to the record that it may belong to.
+    /// Offers a line to the records that it may belong to.
     fn offer(
         &mut self,
         join: &Join,
@@ -279,45 +279,61 @@ impl Joiner {
         out: &mut Vec<Closed>,
     ) -> Option<Held> {
         let process = process_of(&line.marks);
-        let of_stream = self.open.iter().enumerate().filter(|(_, open)| open.stream == stream);
-        // A line without marks goes on with what was written last: stacks of C++ and blank lines
-        // have none.
-        let (index, _) = of_stream
-            .filter(|(_, open)| process.is_none() || open.process == process)
-            .max_by_key(|(_, open)| (open.process == process, open.touched))?;
-        let is_borrowed = self.open[index].process != process;
-        let open = &mut self.open[index];
-        let grown = open.record.raw.len() + line.raw.len() + 1;
-        let step = match open.kind.next(line.text, join) {
-            Step::Take | Step::End | Step::Maybe if grown > join.bytes_max => Step::No,
-            step => step,
-        };
-        if step == Step::No {
-            if !is_borrowed {
-                self.close(index, out);
-                self.find_oldest();
+        let (index, step) = loop {
+            let index = self.candidate(stream, process, line.text)?;
+            let open = &mut self.open[index];
+            let is_borrowed = open.process != process;
+            let tail: usize = open.tail.iter().map(|it| it.raw.len() + 1).sum();
+            let fits = open.record.raw.len() + tail + line.raw.len() < join.bytes_max;
+            let step = if fits { open.kind.next(line.text, join) } else { Step::No };
+            match step {
+                Step::No if is_borrowed => return None,
+                Step::No => {
+                    // The next one is asked as if this had not been open: reading may begin again
+                    // behind it, where it is not.
+                    self.close(index, out);
+                    self.find_oldest();
+                }
+                step => break (index, step),
             }
-            return None;
-        }
+        };
+        let open = &mut self.open[index];
         let before = open.bytes;
         if step == Step::Maybe {
             open.tail.push(Closed::new(OwnedRecord::of(record), line));
         } else {
+            open.touched = self.lines;
             for blank in std::mem::take(&mut open.tail) {
                 open.record.append(blank);
             }
             open.record.push(record.offset, line);
         }
-        open.touched = self.lines;
         open.last_time_ms = record.time_ms;
         open.bytes = open.record.bytes() + open.tail.iter().map(Closed::bytes).sum::<usize>();
         self.bytes = self.bytes + open.bytes - before;
         let is_full = open.record.lines.len() + open.tail.len() >= join.lines_max;
-        if step == Step::End || is_full || self.bytes > OPEN_BYTES_MAX {
+        if step == Step::End || is_full {
             self.close(index, out);
+        }
+        // The oldest go, never this one for what older ones hold: reading may begin behind those.
+        while self.bytes > OPEN_BYTES_MAX {
+            self.close(0, out);
         }
         self.find_oldest();
         Some(Held::Kept)
+    }
+
+    /// Index of the record that a line of a process is offered to first. A line without marks goes
+    /// on with its own process, or with what was written last: stacks of C++ have none. A blank
+    /// one only with what was written last: held by an older record that it may not belong to in
+    /// the end, it would be kept from a younger one.
+    fn candidate(&self, stream: u64, process: Option<u64>, text: &str) -> Option<usize> {
+        let is_blank = process.is_none() && text.trim().is_empty();
+        let of_stream = self.open.iter().enumerate().filter(|(_, open)| open.stream == stream);
+        let (index, _) = of_stream
+            .filter(|(_, open)| process.is_none() || open.process == process)
+            .max_by_key(|(_, open)| (!is_blank && open.process == process, open.touched))?;
+        Some(index)
     }
 
     fn close(&mut self, index: usize, out: &mut Vec<Closed>) {

@@ -263,6 +263,38 @@ fn many_expected() -> String {
 }
 
 #[test]
+fn blank_lines_that_may_go_on_count_for_the_limit() {
+    let mut join = join();
+    join.bytes_max = 200;
+    let blanks = " ".repeat(80);
+    let raised = "Traceback (most recent call last):\n  File \"a.py\"\nKeyError: x";
+    let during = "During handling of the above exception, another exception occurred:";
+    check_with(&join, &format!("{raised}\n{blanks}\n{blanks}\n{during}\nx"), "0-2");
+}
+
+#[test]
+fn a_record_does_not_depend_on_older_ones_that_are_open() {
+    // An open record that refuses a line hides no other one that takes it.
+    let lines = |text: &str| text.lines().map(|line| (0, line.to_owned())).collect::<Vec<_>>();
+    let text = lines(
+        "java.lang.Error: x\n[rank1]: Traceback (most recent call last):\n  File \"a\"\n\
+         [rank1]: KeyError: x",
+    );
+    assert_eq!(records(&join(), &text, 1), [vec![1, 2, 3]]);
+    assert_eq!(records(&join(), &text, 0), [vec![0], vec![1, 2, 3]]);
+    // Nor does what older ones hold count against its bytes.
+    let mut join = join();
+    join.bytes_max = 1 << 20;
+    let line = |rank: usize, text: &str| (0, format!("[rank{rank}]: {text}"));
+    let long = format!("  {}", "x".repeat(200_000));
+    let start = "Traceback (most recent call last):";
+    let lines = [line(0, start), line(0, &long), line(1, start), line(1, &long), line(1, &long)];
+    let whole = records(&join, &lines, 0);
+    assert_eq!(whole.iter().max(), records(&join, &lines, 2).iter().max());
+    assert_eq!(whole, [vec![0, 1], vec![2, 3, 4]]);
+}
+
+#[test]
 fn record_time_ends_a_record() {
     let line = |time_ms, text: &str| (time_ms, text.to_owned());
     let lines = [
@@ -278,7 +310,7 @@ proptest! {
     /// Reading again from the first line of any record gives the records behind it once more.
     #[test]
     fn what_is_read_again_is_joined_alike(
-        kinds in proptest::collection::vec((0..12_usize, 0..3_usize), 1..60),
+        kinds in proptest::collection::vec((0..12_usize, 0..4_usize), 1..60),
         at in 0..60_usize,
     ) {
         let texts = [
@@ -286,8 +318,9 @@ proptest! {
             "The above exception was the direct cause of the following exception:", "frame #0: x",
             "terminate called x", "/a.py:1: UserWarning: x", "  warnings.warn(", "plain", "====",
         ];
+        // The launcher of the ranks writes without a prefix.
         let lines: Vec<(i64, String)> = kinds.iter().map(|(kind, rank)| {
-            (0, if texts[*kind].is_empty() { String::new() } else {
+            (0, if texts[*kind].is_empty() || *rank == 3 { texts[*kind].to_owned() } else {
                 format!("[rank{rank}]: {}", texts[*kind])
             })
         }).collect();

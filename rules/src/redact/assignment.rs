@@ -34,15 +34,18 @@ fn assigned(text: &mut Text<'_>, at: usize) -> Option<Finding> {
     // The last letters decide for nearly every name.
     keyword_end(text, name_end)?;
     let name_start = text.run_start(name_end, NAME, NAME_MAX);
+    let name_start = (name_start + text.escape_at(name_start)).min(name_end);
     let found = keyword(text.slice(name_start, name_end))?;
     let mut from = at + 1;
     if text.get(at) == Some(b'=') && matches!(text.get(from), Some(b'>' | b'=')) {
         from += 1;
     }
     let mut value = Value::read(text, from)?;
-    if matches!(found, Keyword::Signature) && !matches!(text.before(name_start), Some(b'?' | b'&'))
-    {
-        return None;
+    if matches!(found, Keyword::Signature) {
+        let is_escaped = text.slice(name_start.saturating_sub(6), name_start) == b"\\u0026";
+        if !is_escaped && !matches!(text.before(name_start), Some(b'?' | b'&')) {
+            return None;
+        }
     }
     if found == Keyword::Authorization {
         return authorization(text, name_start, value);

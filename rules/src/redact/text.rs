@@ -120,6 +120,26 @@ impl<'a> Text<'a> {
         end - length.unwrap_or(before.len())
     }
 
+    /// Bytes at the start of a run of letters that are the end of an escape: `n` behind a
+    /// backslash, `u0026` behind one, `35m` of a colour. What comes behind them is a word of its
+    /// own.
+    pub(super) fn escape_at(&self, start: usize) -> usize {
+        let run = self.slice(start, start + 8);
+        let digits = |of: usize| {
+            run.get(1..=of).is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit))
+        };
+        match (self.before(start), run.first()) {
+            (Some(b'\\'), Some(b'n' | b'r' | b't' | b'b' | b'f')) => 1,
+            (Some(b'\\'), Some(b'u')) if digits(4) => 5,
+            (Some(b'\\'), Some(b'x')) if digits(2) => 3,
+            (Some(b'[' | b';'), _) => {
+                let number = run.iter().take_while(|byte| byte.is_ascii_digit()).count();
+                if run.get(number) == Some(&b'm') { number + 1 } else { 0 }
+            }
+            _ => 0,
+        }
+    }
+
     pub(super) fn get(&self, at: usize) -> Option<u8> {
         self.bytes.get(at).copied()
     }

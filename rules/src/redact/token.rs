@@ -77,6 +77,7 @@ static PREFIXES: [Prefix; 26] = [
 
 /// Looks at a run of letters, digits, `-` and `_`.
 pub(super) fn of_run(text: &mut Text<'_>, start: usize, end: usize) -> Option<Finding> {
+    let start = start + text.escape_at(start);
     let run = text.slice(start, end);
     text.steps += run.len() as u64;
     let found = prefixed(run).map(|(at, kind)| (start + at.start, start + at.end, kind));

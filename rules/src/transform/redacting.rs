@@ -2,8 +2,11 @@
 //!
 //! Invariant: behind this stop no view holds the line as it was. A line without a secret costs the
 //! prefilter's walk and nothing else. Next stop: `line`, whose labels may read what was captured.
+use std::borrow::Cow;
+
 use riverhog_parsers::fields::Fields;
 use riverhog_parsers::grok::{Capture, FieldType, Outcome};
+use riverhog_parsers::peel::Marks;
 
 use super::bind::{Bound, BoundField, BoundRule};
 use super::format;
@@ -52,6 +55,9 @@ impl RedactScratch {
             counters.count_all_redacted(message);
             view.message = message.text();
         }
+        if in_line && hides(old, (message, in_message), line) {
+            view.message = line.text();
+        }
         if is_raw {
             view.line = view.message;
         } else if in_line {
@@ -92,6 +98,28 @@ impl RedactScratch {
             parsed.content = text(parsed.taken.content);
         }
     }
+}
+
+/// True when the line as it came may show a value that was found in what is left of it: colours in
+/// the midst of a value, or a prefix in front of each line of a record.
+fn hides(raw: &str, (message, in_message): (&Redacted, bool), line: &Redacted) -> bool {
+    raw.contains('\u{1b}') || !in_message || message.kinds().count() < line.kinds().count()
+}
+
+/// Role, worker and node as they came off a line, without secret values. `message`: the redacted
+/// line, where it was changed; what is no longer in it was part of a value.
+pub(super) fn masked_marks<'a>(
+    redact: &Redact,
+    marks: &Marks<'a>,
+    message: Option<&str>,
+) -> [Option<Cow<'a, str>>; 3] {
+    [marks.role, marks.worker, marks.node].map(|mark| {
+        let found = mark?;
+        match redact.text(found) {
+            Cow::Borrowed(_) if message.is_some_and(|message| !message.contains(found)) => None,
+            left => Some(left),
+        }
+    })
 }
 
 /// Reads a redacted text by the built-in format that took it before: its fields may be put together

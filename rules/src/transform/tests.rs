@@ -494,6 +494,13 @@ fn joined_lines_have_one_id() {
     let closed = out.lines_of(1).expect("it was joined");
     assert_eq!(closed.line(1), lines[1].as_bytes());
     assert!(out.lines_of(0).is_none());
+    // A line that was held and joined nothing is told too: its batch may be gone.
+    transformer.begin_record(&last);
+    let alone = Line { raw: lines[0].as_bytes(), index: 0, cut: false };
+    transformer.line(&last, &alone, &mut out);
+    transformer.close_records(&last, &mut out);
+    assert_eq!((out.events.len(), out.events[2].joined), (3, None));
+    assert_eq!(out.lines_of(2).expect("it was held").line(0), lines[0].as_bytes());
 }
 
 #[test]

@@ -107,8 +107,8 @@ impl Letter {
     }
 }
 
-/// The lines of a joined record, each as a record: they may have come in several batches, with
-/// lines of other streams between them. Key and headers are those of the first.
+/// The lines of a record that was held, each as a record: they may have come in several batches,
+/// with lines of other streams between them. Key and headers are those of the first.
 fn joined_records(closed: &Closed, value_max: usize) -> Value {
     let each = value_max / closed.lines.len();
     let records = closed.lines.iter().enumerate().map(|(number, (offset, index))| {

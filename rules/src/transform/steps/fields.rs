@@ -19,6 +19,8 @@ pub(super) fn rename(
         let done = match (from, to) {
             (Target::Field(from), Target::Field(to)) => rename_field(edit, from, to),
             _ => match text_of(edit, base, from) {
+                // `null` is no value: a part of the event cannot be that word.
+                Some((_, FieldKind::Null, _)) | None => Ok(()),
                 Some((text, kind, made)) => {
                     let done = edit.set(to, (&text, kind), made);
                     if done.is_ok() {
@@ -26,7 +28,6 @@ pub(super) fn rename(
                     }
                     done
                 }
-                None => Ok(()),
             },
         };
         result = done.and(result);

@@ -34,7 +34,7 @@ pub(super) fn set(
                 write_int(&mut bytes, number);
                 FieldKind::Int
             }
-            Some(Some(Value::Float(number))) => {
+            Some(Some(Value::Float(number))) if number.is_finite() => {
                 write_float(&mut bytes, number);
                 FieldKind::Float
             }

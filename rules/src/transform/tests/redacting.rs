@@ -52,6 +52,43 @@ fn a_value_leaves_content_component_fields_and_message() {
     );
 }
 
+/// A line whose prefixes and colours come off.
+#[track_caller]
+fn check_peeled(line: &str, expect: &str) {
+    let plan = Plan {
+        peel: Layers::SURE,
+        parse: vec![rule("test", "%{LOGLEVEL:level} %{GREEDYDATA:content}")],
+        redact: Some(Arc::new(Redact::default())),
+        targets: vec![target(TargetKind::Path, &[""])],
+        routes: vec![route("", 1)],
+        ..plan()
+    };
+    let (out, _) = run(plan, &[(record(), line.as_bytes())]);
+    let shown = shown(&out, &out.events[0], &["content", "fields", "message"]);
+    assert_eq!(shown, expect, "{line:?}");
+}
+
+#[test]
+fn neither_prefixes_nor_colours_show_a_value() {
+    check_peeled(
+        "(AKIAIOSFODNN7EXAMPLE pid=7, ip=AKIAIOSFODNN7EXAMPLE) INFO ok",
+        r#"content="ok" fields={"worker":"[redacted:aws_access_key]","pid":7,"node":"[redacted:aws_access_key]"} message="([redacted:aws_access_key] pid=7, ip=[redacted:aws_access_key]) INFO ok""#,
+    );
+    // The digits of a rank are the end of a token here.
+    check_peeled(
+        "[ghp_abcdefghijklmnopqrstuvwxyzabcd12345678]:INFO ok",
+        r#"content="ok" fields=null message="[[redacted:github_token]]:INFO ok""#,
+    );
+    check_peeled(
+        "INFO \u{1b}[36mpassword\u{1b}[0m=\u{1b}[35mhunter2secret\u{1b}[0m x",
+        r#"content="password=[redacted:password] x" fields=null message="INFO password=[redacted:password] x""#,
+    );
+    check_peeled(
+        "[rank3]: INFO password=hunter2secret",
+        r#"content="password=[redacted:password]" fields=null message="[rank3]: INFO password=[redacted:password]""#,
+    );
+}
+
 #[test]
 fn labels_hosts_and_destinations_hold_what_is_left() {
     let change = |plan: &mut Plan, record: &mut Record<'_>| {
