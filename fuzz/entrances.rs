@@ -2,12 +2,14 @@
 //! runs the seeds.
 //!
 //! The invariant: an entrance panics exactly when a promise of the room `parsers` is broken: no
-//! panic, fields within the text, numbers and arrays that are JSON, and JSON read as serde_json
-//! reads it. Next: `fuzz_targets/`, and `parsers/tests/fuzz_seeds.rs`.
+//! panic, fields within the text, numbers and arrays that are JSON, JSON read as serde_json reads
+//! it, and envelopes within their bounds. Next: `fuzz_targets/`, and `parsers/tests/fuzz_seeds.rs`.
 #![allow(dead_code, reason = "each fuzz target calls one entrance")]
 
+use std::ops::ControlFlow;
 use std::sync::OnceLock;
 
+use riverhog_parsers::envelope::{EnvelopeKind, FIELDS_MAX, LINES_MAX, Unwrapper};
 use riverhog_parsers::fields::{Duplicates, FieldValue, Fields};
 use riverhog_parsers::formats::{
     Delimited, DelimitedOptions, Dissect, FieldConversion, Format, FormatParser, Json, JsonOptions,
@@ -167,5 +169,33 @@ pub(crate) fn training(data: &[u8]) {
     let alone = Training::formats().iter().filter_map(|format| Training::named(format.name));
     for training in alone.chain([Training::all()]) {
         run(&FormatParser::new(Format::Training(training), []), &text);
+    }
+}
+
+/// A value for each kind of envelope.
+pub(crate) fn envelope(data: &[u8]) {
+    let mut unwrapper = Unwrapper::new();
+    for kind in [
+        EnvelopeKind::None,
+        EnvelopeKind::Auto,
+        EnvelopeKind::Filebeat,
+        EnvelopeKind::FluentBit,
+        EnvelopeKind::Vector,
+        EnvelopeKind::Docker,
+        EnvelopeKind::Otlp,
+        EnvelopeKind::Loki,
+        EnvelopeKind::Journald,
+        EnvelopeKind::Pack,
+    ] {
+        let (mut lines, mut bytes) = (0, 0);
+        let found = unwrapper.run(kind, data, &mut |envelope| {
+            lines += 1;
+            bytes += envelope.message.len();
+            assert!(envelope.fields.len() <= FIELDS_MAX);
+            ControlFlow::Continue(())
+        });
+        assert_eq!(found, lines > 0);
+        // Each envelope around others has up to so many; a body is at most a few times its bytes.
+        assert!(lines <= LINES_MAX.max(data.len()) && bytes <= 8 * data.len() + 8);
     }
 }

@@ -11,6 +11,7 @@ mod child;
 mod consumer;
 mod end_to_end;
 mod engines;
+mod envelopes;
 mod formats;
 mod http;
 mod instructions;
@@ -48,6 +49,8 @@ enum Command {
     Instructions(instructions::Args),
     /// The formats of training logs, beside splitting lines alone
     Training(training::Args),
+    /// Envelopes taken off, beside a tree of the same JSON
+    Envelopes(envelopes::Args),
     /// A child: consumes the topic and does nothing with it
     #[command(hide = true)]
     Consumer(consumer::Args),
@@ -84,6 +87,7 @@ fn run(command: Command) -> Result<()> {
         Command::Engines(args) => engines::run(&args),
         Command::Instructions(args) => instructions::run(&args),
         Command::Training(args) => training::run(&args),
+        Command::Envelopes(args) => envelopes::run(&args),
         Command::Consumer(args) => consumer::run(&args),
         Command::Source(args) => source::run(&args),
         Command::BulkStore(args) => bulk_store::run(args),

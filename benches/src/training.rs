@@ -132,13 +132,13 @@ fn mixture(lines: usize) -> String {
 }
 
 /// Nanoseconds for each of so many lines.
-fn nanoseconds(lines: usize, turn: impl FnOnce()) -> f64 {
+pub(crate) fn nanoseconds(lines: usize, turn: impl FnOnce()) -> f64 {
     let started = clock::instant();
     turn();
     started.elapsed().as_secs_f64() * 1e9 / lines.max(1) as f64
 }
 
-fn median(times: &mut [f64]) -> f64 {
+pub(crate) fn median(times: &mut [f64]) -> f64 {
     times.sort_by(f64::total_cmp);
     times.get(times.len() / 2).copied().unwrap_or(f64::NAN)
 }

@@ -52,6 +52,25 @@ const BASE: &str = "[sources.p]\ntype = 'stdin'\n[sinks.a]\ntype = 'local'\npath
                     [[route]]\nsinks = ['a']\n";
 
 #[test]
+fn every_word_of_envelope_is_its_kind() {
+    for (word, kind) in [
+        ("auto", EnvelopeKind::Auto),
+        ("none", EnvelopeKind::None),
+        ("filebeat", EnvelopeKind::Filebeat),
+        ("fluent-bit", EnvelopeKind::FluentBit),
+        ("vector", EnvelopeKind::Vector),
+        ("docker", EnvelopeKind::Docker),
+        ("otlp", EnvelopeKind::Otlp),
+        ("loki", EnvelopeKind::Loki),
+        ("journald", EnvelopeKind::Journald),
+        ("pack", EnvelopeKind::Pack),
+    ] {
+        let config = text(&BASE.replace("'stdin'", &format!("'stdin'\nenvelope = '{word}'")));
+        assert_eq!(config.sources[0].envelope, kind, "{word}");
+    }
+}
+
+#[test]
 fn the_example_of_the_documentation_loads_as_it_stands() {
     let config = good("design.toml");
     assert_eq!(config.warnings, []);

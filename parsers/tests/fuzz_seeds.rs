@@ -11,7 +11,7 @@ use std::path::Path;
 /// What a target calls.
 type Entrance = fn(&[u8]);
 
-const TARGETS: [(&str, Entrance); 8] = [
+const TARGETS: [(&str, Entrance); 9] = [
     ("pattern", entrances::pattern),
     ("matching", entrances::matching),
     ("date", entrances::date),
@@ -20,6 +20,7 @@ const TARGETS: [(&str, Entrance); 8] = [
     ("json", entrances::json),
     ("lines", entrances::lines),
     ("training", entrances::training),
+    ("envelope", entrances::envelope),
 ];
 
 #[test]

@@ -7,11 +7,12 @@
 //! [`crate::dispatch`].
 
 use std::any::Any;
+use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use riverhog_parsers::envelope::EnvelopeKind;
+use riverhog_parsers::envelope::{EnvelopeKind, Unwrapper};
 use riverhog_parsers::grok::Reason;
 use riverhog_rules::counters::Counters;
 use riverhog_rules::event::EventBuffer;
@@ -22,7 +23,7 @@ use crate::buffers::{EventBuffers, Events};
 use crate::clock;
 use crate::source::{RecordBatch, RecordEntry, StampKind};
 use crate::telemetry::metrics::Metrics;
-use crate::unwrap::{Unwrapped, unwrap};
+use crate::unwrap::unwrap;
 
 /// Bytes of documents after which a part of a batch ends: a record of a million empty lines must
 /// not become half a gigabyte at once.
@@ -241,6 +242,7 @@ impl BatchTransform for PlanTransform {
         }
         let mut work = Work {
             transformer,
+            unwrapper: Unwrapper::new(),
             events: self.buffer(batch),
             counts: Counts::default(),
             from_line: from.line,
@@ -318,6 +320,7 @@ impl BatchTransform for PlanTransform {
 /// What is made of a part.
 struct Work {
     transformer: Transformer,
+    unwrapper: Unwrapper,
     events: Events,
     counts: Counts,
     /// Lines of the first record that an earlier part has.
@@ -339,8 +342,7 @@ impl PlanTransform {
             work.counts.tombstones += 1;
             return None;
         };
-        let Unwrapped { envelope, message } = unwrap(self.envelope, batch.slice(value));
-        let record = Record {
+        let of_record = Record {
             lineage,
             topic: &batch.partition.topic,
             partition: batch.partition.number,
@@ -350,20 +352,36 @@ impl PlanTransform {
             headers,
             received_ns: received_ms(batch, entry).saturating_mul(1_000_000),
             received_source: received_source(batch.stamp),
-            envelope: envelope.as_ref(),
+            envelope: None,
         };
-        work.transformer.begin_record(&record);
-        for (index, line) in message.lines(envelope.as_ref()).enumerate().skip(from_line) {
-            if work.events.bytes.len() >= PART_BYTES {
-                return Some(index);
+        let Work { transformer, unwrapper, events, counts, .. } = work;
+        // Lines are counted through all envelopes of the record: their ids must differ.
+        let (mut next, mut rest) = (0, None);
+        unwrap(unwrapper, self.envelope, batch.slice(value), |envelope, lines| {
+            let record = Record { envelope, ..of_record };
+            let mut has_begun = false;
+            for line in lines {
+                let index = next;
+                next += 1;
+                if index < from_line {
+                    continue;
+                }
+                if events.bytes.len() >= PART_BYTES {
+                    rest = Some(index);
+                    return ControlFlow::Break(());
+                }
+                if !has_begun {
+                    transformer.begin_record(&record);
+                    has_begun = true;
+                }
+                let (raw, cut) = riverhog_parsers::lines::cut(line, self.line_bytes_max);
+                counts.cut += u64::from(cut);
+                counts.lines += 1;
+                transformer.line(&record, &Line { raw, index: index as u32, cut }, events);
             }
-            let (raw, cut) = riverhog_parsers::lines::cut(line, self.line_bytes_max);
-            work.counts.cut += u64::from(cut);
-            work.counts.lines += 1;
-            let line = Line { raw, index: index as u32, cut };
-            work.transformer.line(&record, &line, &mut work.events);
-        }
-        None
+            ControlFlow::Continue(())
+        });
+        rest
     }
 }
 
@@ -589,6 +607,40 @@ mod tests {
         assert!(document(&transform, later).contains(r#""event_id":"c0ffee00-train-3-0-0-0""#));
         let stamped = document(&transform, |batch| batch.received_ms = 5);
         assert!(stamped.contains(r#""received":"2023-11-14T22:13:20.000000000Z""#), "{stamped}");
+    }
+
+    #[test]
+    fn lines_are_counted_through_all_envelopes_of_a_record() {
+        let mut plan = Plan::default();
+        let names = Names::new().at(Stage::Hosts);
+        plan.hosts =
+            HostRule { from: vec![Selector::compile("envelope.host", &names).expect("a name")] };
+        let transform =
+            PlanTransform::new(Arc::new(plan), EnvelopeKind::Auto, 1 << 20, Metrics::new());
+        let two = br#"{"streams":[{"stream":{"host":"a"},"values":[["1","x\ny"]]},
+            {"stream":{"host":"b"},"values":[["2","z"],["3",""]]}]}"#;
+        let batch = batch(&[Some(two), Some(b"{'no': 'envelope'}\nz")]);
+        let shown = |from| {
+            let part = transform.transform(&batch, "c0ffee00", None, from);
+            let events = part.events.events.iter().map(|event| {
+                let document: serde_json::Value =
+                    serde_json::from_slice(part.events.document(event)).expect("JSON");
+                let host = document["host"]["name"].as_str().expect("a host").to_owned();
+                (event.first_offset, event.index, host)
+            });
+            events.collect::<Vec<_>>()
+        };
+        let line = |offset, index, host: &str| (offset, index, host.to_owned());
+        let expect = [
+            line(0, 0, "a"),
+            line(0, 1, "a"),
+            line(0, 2, "b"),
+            line(0, 3, "b"),
+            line(1, 0, "unknown"),
+            line(1, 1, "unknown"),
+        ];
+        assert_eq!(shown(Position::default()), expect);
+        assert_eq!(shown(Position { record: 0, line: 3 }), expect[3..]);
     }
 
     #[test]

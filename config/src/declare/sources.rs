@@ -5,20 +5,25 @@ use super::{Kind, Section, Setting, later, word};
 const ENVELOPE: Setting = Setting::new(
     "envelope",
     Kind::Choice(&[
-        word("auto", "recognises envelopes; a value that is none is raw lines"),
+        word(
+            "auto",
+            "recognises all envelopes below by what each shipper alone writes, up to three around \
+             each other; a value that is none is raw lines. See [envelopes](envelopes.md)",
+        ),
         word("none", "every value is raw lines"),
         word(
             "filebeat",
-            "Filebeat's JSON, with `message`, `host` and `fields`; known by `@metadata.beat` or \
-             `agent.type`",
+            "Filebeat's JSON: every object with a `message`; no other envelope is looked for, and \
+             so with each word below",
         ),
-        later("fluent-bit", "use `auto`"),
-        later("vector", "use `auto`"),
-        later("cri", "use `auto`"),
-        later("docker", "use `auto`"),
-        later("otlp", "use `auto`"),
-        later("loki", "use `auto`"),
-        later("journald", "use `auto`"),
+        word("fluent-bit", "Fluent Bit's JSON: every object with a `log`, or else a `message`"),
+        word("vector", "Vector's JSON: every object with a `message`"),
+        word("docker", "lines of Docker's `json-file`: every object with a `log`"),
+        word("otlp", "OpenTelemetry's log requests, in JSON or protobuf: many lines a record"),
+        word("loki", "Loki's push requests in JSON: many lines a record"),
+        word("journald", "the journal's JSON: every object with a `MESSAGE`"),
+        word("pack", "lines of promtail's `pack` stage: every object of texts with an `_entry`"),
+        later("cri", "use `none`, and `as = \"cri\"` in a `[[parse]]`"),
     ]),
     "What the collector has wrapped around a line.",
 )

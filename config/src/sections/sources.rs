@@ -39,7 +39,14 @@ pub(super) fn read(top: &TopLevel<'_>) -> Vec<SourceDraft> {
             kind,
             envelope: match reader.choice("envelope") {
                 "none" => EnvelopeKind::None,
-                // `filebeat` is the one envelope that `auto` recognises so far.
+                "filebeat" => EnvelopeKind::Filebeat,
+                "fluent-bit" => EnvelopeKind::FluentBit,
+                "vector" => EnvelopeKind::Vector,
+                "docker" => EnvelopeKind::Docker,
+                "otlp" => EnvelopeKind::Otlp,
+                "loki" => EnvelopeKind::Loki,
+                "journald" => EnvelopeKind::Journald,
+                "pack" => EnvelopeKind::Pack,
                 _ => EnvelopeKind::Auto,
             },
             line_max_bytes: reader.bytes("line_max") as usize,

@@ -1,147 +1,302 @@
 //! Envelopes: what a shipper wraps around a line before it reaches Kafka.
 //!
 //! Invariant: a value is taken for an envelope only when it carries the shipper's own marks; a JSON
-//! log line is a raw line like any other. Next on the trip: [`crate::lines`] splits the message.
+//! log line is a raw line like any other. Every line of an envelope is given, in order, or the
+//! value is left as it is. Next on the trip: [`crate::lines`] splits the message.
 
+mod docker;
+mod fields;
 mod filebeat;
+mod flat;
+mod fluent_bit;
+mod journald;
+mod loki;
+mod many;
+mod otlp;
+mod pack;
+mod scan;
+mod stamp;
+#[cfg(test)]
+mod tests;
+mod text;
+mod vector;
+
+use std::ops::ControlFlow;
+
+use crate::fields::{NAME_BYTES_MAX, TEXT_BYTES_MAX};
+pub use fields::EnvelopeFields;
+use flat::{Flat, Slot};
+use many::Many;
+use text::Text;
 
 /// Which envelopes a source looks for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum EnvelopeKind {
     /// Values are raw lines.
     None,
-    /// Each value is looked at: the known envelopes are taken off, anything else is a raw line.
+    /// Each value is looked at: the known envelopes are taken off, up to [`DEPTH_MAX`] around each
+    /// other; anything else is a raw line.
     #[default]
     Auto,
+    /// Filebeat's alone: any object with a `message`.
+    Filebeat,
+    /// Fluent Bit's alone: any object with a `log`, or else a `message`.
+    FluentBit,
+    /// Vector's alone: any object with a `message`.
+    Vector,
+    /// Docker's alone: any object with a `log`.
+    Docker,
+    /// OpenTelemetry's alone, in JSON or protobuf.
+    Otlp,
+    /// Loki's push requests alone.
+    Loki,
+    /// The journal's alone: any object with a `MESSAGE`.
+    Journald,
+    /// Those of promtail's `pack` stage alone: any object of texts with an `_entry`.
+    Pack,
 }
 
 /// What an envelope said about its line.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct Envelope {
-    /// The wrapped text, one line or several.
-    pub message: String,
-    /// The host that the shipper ran on.
+    /// The wrapped bytes, one line or several. They are UTF-8 but where a shipper passes on bytes
+    /// that are none.
+    pub message: Vec<u8>,
+    /// The host that the shipper ran on: of envelopes around each other, what the innermost says.
     pub host: Option<String>,
-    /// When the shipper read the line, nanoseconds since the epoch; not when the event happened.
+    /// The shipper's time of the line, nanoseconds since the epoch; not when the event happened.
     pub time_ns: Option<i64>,
-    /// Every other scalar as (dotted path, text), in the order of the object: `fields.task`,
-    /// `kubernetes.labels.job`. Bounded, see [`FIELDS_MAX`].
-    pub fields: Vec<(String, String)>,
-    /// The shipper, as a metric label.
+    /// Every other scalar by its dotted path: `fields.task`, `kubernetes.labels.job`. Bounded, see
+    /// [`FIELDS_MAX`].
+    pub fields: EnvelopeFields,
+    /// The shipper, as a metric label; of envelopes around each other the outermost.
     pub kind: &'static str,
 }
 
 /// More fields than this are left out: no shipper sends as many, and what is kept is held in
 /// memory.
 pub const FIELDS_MAX: usize = 512;
+/// Envelopes around each other; one more is left on, as a raw line.
+pub const DEPTH_MAX: usize = 3;
+/// Lines in one envelope. With more of them the value is taken for none, and is a raw line.
+pub const LINES_MAX: usize = 100_000;
 
-/// Takes the envelope off a value; `None` when the value is a raw line itself.
-pub fn unwrap_envelope(kind: EnvelopeKind, value: &[u8]) -> Option<Envelope> {
-    match kind {
-        EnvelopeKind::None => None,
-        EnvelopeKind::Auto => {
-            // Only an object can be an envelope: all other lines cost one look at their first byte.
-            if value.trim_ascii_start().first() != Some(&b'{') {
-                return None;
-            }
-            match serde_json::from_slice(value) {
-                Ok(serde_json::Value::Object(object)) => filebeat::unwrap(object),
-                _ => None,
-            }
+/// Labels of Loki and promtail.
+const LABELS: &str = "labels.";
+
+/// Who is given envelopes; a break ends it.
+type Each<'e> = dyn FnMut(&Envelope) -> ControlFlow<()> + 'e;
+
+/// How a shipper's file takes an object apart.
+struct Taken {
+    kind: &'static str,
+    line: Slot,
+    host: Option<Text>,
+    time_ns: Option<i64>,
+}
+
+/// Takes envelopes off. One per worker; holds what is reused from value to value.
+#[derive(Debug, Default)]
+pub struct Unwrapper {
+    envelope: Envelope,
+    path: String,
+    /// Messages that envelopes were in.
+    spare: Vec<Vec<u8>>,
+}
+
+impl Unwrapper {
+    /// One that has seen nothing.
+    pub fn new() -> Unwrapper {
+        Unwrapper::default()
+    }
+
+    /// Takes the envelopes off a value and gives them to `each`, in their order, until it breaks;
+    /// false, and nothing given, when the value is a raw line itself.
+    pub fn run(
+        &mut self,
+        kind: EnvelopeKind,
+        value: &[u8],
+        each: &mut dyn FnMut(&Envelope) -> ControlFlow<()>,
+    ) -> bool {
+        if kind == EnvelopeKind::None || value.len() > TEXT_BYTES_MAX {
+            return false;
         }
+        self.envelope.fields.truncate(0);
+        self.envelope.host = None;
+        self.envelope.time_ns = None;
+        self.level(kind, value, 0, each).is_some()
+    }
+
+    /// One envelope, inside of `depth` others; `None`, and nothing changed, when it is none.
+    fn level(
+        &mut self,
+        kind: EnvelopeKind,
+        value: &[u8],
+        depth: usize,
+        each: &mut Each<'_>,
+    ) -> Option<ControlFlow<()>> {
+        // The length behind the first byte of protobuf may be any character, a brace too: it is
+        // asked before JSON.
+        if value.first() == Some(&b'\n')
+            && let Some(flow) = self.protobuf(kind, value, depth, each)
+        {
+            return Some(flow);
+        }
+        // All other lines cost one look at their first byte.
+        if value.trim_ascii_start().first() != Some(&b'{') {
+            return None;
+        }
+        let base = self.envelope.fields.len();
+        let flat = Flat::read(value, &mut self.path, &mut self.envelope.fields);
+        let found = flat.and_then(|flat| {
+            if let Some(flow) = self.many(kind, &flat, (depth, base), each) {
+                return Some(flow);
+            }
+            let taken = recognise(kind, &flat)?;
+            Some(self.one(kind, &flat, &taken, (depth, base), each))
+        });
+        if found.is_none() {
+            self.envelope.fields.truncate(base);
+        }
+        found
+    }
+
+    /// An envelope of one message.
+    fn one(
+        &mut self,
+        kind: EnvelopeKind,
+        flat: &Flat<'_>,
+        taken: &Taken,
+        (depth, base): (usize, usize),
+        each: &mut Each<'_>,
+    ) -> ControlFlow<()> {
+        flat.push_others(taken.line, &mut self.envelope.fields);
+        if taken.line == Slot::Entry {
+            pack::relabel(&mut self.envelope.fields, base);
+        }
+        if let Some(host) = taken.host {
+            self.set_host(&flat.source.to_string(host));
+        }
+        self.envelope.time_ns = taken.time_ns.or(self.envelope.time_ns);
+        if depth == 0 {
+            self.envelope.kind = taken.kind;
+        }
+        let mut message = self.take_buffer();
+        if let Some(text) = flat.text(taken.line) {
+            flat.source.decode(text, &mut message);
+        } else {
+            let bytes = flat.journal_bytes.and_then(|array| journald::bytes(flat, array));
+            message.extend_from_slice(&bytes.unwrap_or_default());
+        }
+        self.give(kind, message, depth, each)
+    }
+
+    /// An envelope of many messages in JSON.
+    fn many(
+        &mut self,
+        kind: EnvelopeKind,
+        flat: &Flat<'_>,
+        (depth, base): (usize, usize),
+        each: &mut Each<'_>,
+    ) -> Option<ControlFlow<()>> {
+        let source = &flat.source;
+        let is = |only| kind == EnvelopeKind::Auto || kind == only;
+        let fits = |lines: Option<usize>| lines.is_some_and(in_bounds);
+        let logs = flat.resource_logs.filter(|_| is(EnvelopeKind::Otlp));
+        let logs = logs.filter(|logs| fits(otlp::json::count(source, *logs)));
+        let streams = flat.streams.filter(|_| is(EnvelopeKind::Loki));
+        let streams = streams.filter(|streams| fits(loki::count(source, *streams)));
+        if logs.is_none() && streams.is_none() {
+            return None;
+        }
+        // What stands beside the lines is no field of them.
+        self.envelope.fields.truncate(base);
+        if depth == 0 {
+            self.envelope.kind = if logs.is_some() { "otlp" } else { "loki" };
+        }
+        let mut many = Many { unwrapper: self, kind, depth, each };
+        Some(match (logs, streams) {
+            (Some(logs), _) => otlp::json::give(source, logs, &mut many),
+            (None, Some(streams)) => loki::give(source, streams, &mut many),
+            (None, None) => ControlFlow::Continue(()),
+        })
+    }
+
+    /// A request in protobuf begins with the tag of its one field, which is a line end.
+    fn protobuf(
+        &mut self,
+        kind: EnvelopeKind,
+        value: &[u8],
+        depth: usize,
+        each: &mut Each<'_>,
+    ) -> Option<ControlFlow<()>> {
+        let is_looked_for = matches!(kind, EnvelopeKind::Auto | EnvelopeKind::Otlp);
+        if !is_looked_for || !in_bounds(otlp::wire::count(value)?) {
+            return None;
+        }
+        if depth == 0 {
+            self.envelope.kind = "otlp";
+        }
+        Some(otlp::wire::give(value, &mut Many { unwrapper: self, kind, depth, each }))
+    }
+
+    /// Gives the envelope away with this message, or those that the message is.
+    fn give(
+        &mut self,
+        kind: EnvelopeKind,
+        message: Vec<u8>,
+        depth: usize,
+        each: &mut Each<'_>,
+    ) -> ControlFlow<()> {
+        if kind == EnvelopeKind::Auto
+            && depth + 1 < DEPTH_MAX
+            && let Some(flow) = self.level(kind, &message, depth + 1, each)
+        {
+            self.spare.push(message);
+            return flow;
+        }
+        self.envelope.message = message;
+        each(&self.envelope)
+    }
+
+    /// An empty buffer: that of the last message, if no envelope is around it.
+    fn take_buffer(&mut self) -> Vec<u8> {
+        let mut buffer = std::mem::take(&mut self.envelope.message);
+        if buffer.capacity() == 0 {
+            buffer = self.spare.pop().unwrap_or_default();
+        }
+        buffer.clear();
+        buffer
+    }
+
+    fn set_host(&mut self, host: &str) {
+        let host = &host[..host.floor_char_boundary(NAME_BYTES_MAX)];
+        let known = self.envelope.host.get_or_insert_default();
+        known.clear();
+        known.push_str(host);
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
+/// A value without a line is a raw line too, so that every record has one.
+fn in_bounds(lines: usize) -> bool {
+    (1..=LINES_MAX).contains(&lines)
+}
 
-    /// As Filebeat 8 writes it.
-    const FILEBEAT: &str = r#"{"@timestamp":"2024-05-15T10:23:46.001Z",
-        "@metadata":{"beat":"filebeat","type":"_doc","version":"8.13.4"},
-        "log":{"offset":1048576,"file":{"path":"/logs/job-4711/rank3.log"}},
-        "message":"[rank3]: <b> \u003c训练\u003e\nsecond","tags":["train"],
-        "fields":{"task":"job-4711","role":"worker"},"kubernetes":{"labels":{"job":"a"}},
-        "host":{"name":"gpu-node-017"},"agent":{"name":"other","type":"filebeat"}}"#;
-
-    #[test]
-    fn filebeat() {
-        let envelope = unwrap_envelope(EnvelopeKind::Auto, FILEBEAT.as_bytes()).unwrap();
-        assert_eq!(envelope.kind, "filebeat");
-        assert_eq!(envelope.message, "[rank3]: <b> <训练>\nsecond");
-        assert_eq!(envelope.host.as_deref(), Some("gpu-node-017"));
-        assert_eq!(envelope.time_ns, Some(1_715_768_626_001_000_000));
-        let field = |path: &str| {
-            let found = envelope.fields.iter().find(|(known, _)| known == path);
-            found.map(|(_, value)| value.as_str())
-        };
-        assert_eq!(field("fields.task"), Some("job-4711"));
-        assert_eq!(field("kubernetes.labels.job"), Some("a"));
-        assert_eq!(field("log.offset"), Some("1048576"));
-        assert_eq!(field("log.file.path"), Some("/logs/job-4711/rank3.log"));
-        assert_eq!((field("message"), field("tags")), (None, None));
-    }
-
-    /// `host`: one entry for an envelope, none for a raw line.
-    #[track_caller]
-    fn check(value: &str, host: &[Option<&str>]) {
-        let found = unwrap_envelope(EnvelopeKind::Auto, value.as_bytes());
-        let found: Vec<Option<&str>> =
-            found.iter().map(|envelope| envelope.host.as_deref()).collect();
-        assert_eq!(found, host, "{value:?}");
-        assert_eq!(unwrap_envelope(EnvelopeKind::None, value.as_bytes()), None);
-    }
-
-    #[test]
-    fn marks() {
-        let timed = |rest: &str| format!(r#" {{"@timestamp":"","message":"x",{rest}}}"#);
-        check(&timed(r#""agent":{"name":"n","type":"filebeat"}"#), &[Some("n")]);
-        check(r#"{"message":"x","agent":{"type":"filebeat","hostname":"h"}}"#, &[Some("h")]);
-        check(&timed(r#""beat":{"hostname":"h"}"#), &[Some("h")]);
-        check(&timed(r#""@metadata":{"beat":"filebeat"},"host":"h""#), &[Some("h")]);
-        check(&timed(r#""@metadata":{"beat":"filebeat"},"host":{}"#), &[None]);
-        // JSON lines of a program's own.
-        check(r#"{"message":"x"}"#, &[]);
-        check(r#"{"message":"x","host":"h"}"#, &[]);
-        check(r#"{"message":"x","fields":{"task":"t"}}"#, &[]);
-        check(r#"{"message":"x","host":{"name":"h"},"fields":{"a":1}}"#, &[]);
-        check(r#"{"message":"x","agent":{"type":"t"},"beat":{"hostname":"h"}}"#, &[]);
-        check(&timed(r#""agent":{"name":"n"},"host":{"name":"h"},"log":{},"fields":{}"#), &[]);
-        check(r#"{"@timestamp":"","message":1,"agent":{"type":"filebeat"}}"#, &[]);
-        check(r#"{"loss":1.5}"#, &[]);
-        check("{'loss': 1.5}", &[]);
-        check(&(timed(r#""agent":{"type":"filebeat"}"#) + " {}"), &[]);
-        check("[1]", &[]);
-        check("", &[]);
-    }
-
-    const MARKS: &str = r#""@timestamp":"","message":"x","agent":{"type":"filebeat"}"#;
-
-    #[test]
-    fn bounds() {
-        let deep = format!("{{{MARKS},\"deep\":{}1{}}}", "{\"a\":".repeat(100), "}".repeat(100));
-        let envelope = unwrap_envelope(EnvelopeKind::Auto, deep.as_bytes()).unwrap();
-        assert_eq!(envelope.fields.len(), 2, "the marks");
-        // Deeper than the JSON reader goes: a raw line.
-        let deep = format!("{{{MARKS},\"deep\":{}1{}}}", "{\"a\":".repeat(9999), "}".repeat(9999));
-        assert_eq!(unwrap_envelope(EnvelopeKind::Auto, deep.as_bytes()), None);
-        let many: Vec<String> =
-            (0..2 * FIELDS_MAX).map(|index| format!("\"k{index}\":1")).collect();
-        let wide = format!("{{{MARKS},{}}}", many.join(","));
-        let envelope = unwrap_envelope(EnvelopeKind::Auto, wide.as_bytes()).unwrap();
-        assert_eq!(envelope.fields.len(), FIELDS_MAX);
-    }
-
-    proptest! {
-        #[test]
-        fn no_value_panics(
-            value in proptest::collection::vec(any::<u8>(), 0..60),
-            cut in 0..600usize,
-        ) {
-            let _envelope = unwrap_envelope(EnvelopeKind::Auto, &value);
-            let cut = cut.min(FILEBEAT.len());
-            let _envelope = unwrap_envelope(EnvelopeKind::Auto, &FILEBEAT.as_bytes()[..cut]);
-        }
+/// Asks the shippers whose envelopes hold one message, those with the surest marks first.
+fn recognise(kind: EnvelopeKind, flat: &Flat<'_>) -> Option<Taken> {
+    match kind {
+        EnvelopeKind::None | EnvelopeKind::Otlp | EnvelopeKind::Loki => None,
+        EnvelopeKind::Auto => filebeat::take(flat, false)
+            .or_else(|| vector::take(flat, false))
+            .or_else(|| fluent_bit::take(flat, false))
+            .or_else(|| docker::take(flat, false))
+            .or_else(|| journald::take(flat, false))
+            .or_else(|| pack::take(flat)),
+        EnvelopeKind::Filebeat => filebeat::take(flat, true),
+        EnvelopeKind::Vector => vector::take(flat, true),
+        EnvelopeKind::FluentBit => fluent_bit::take(flat, true),
+        EnvelopeKind::Docker => docker::take(flat, true),
+        EnvelopeKind::Journald => journald::take(flat, true),
+        EnvelopeKind::Pack => pack::take(flat),
     }
 }

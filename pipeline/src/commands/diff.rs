@@ -107,8 +107,7 @@ impl Seen<'_> {
     }
 
     fn of_envelope(&self, path: &str) -> Option<Value> {
-        let found = self.envelope?.fields.iter().find(|(name, _)| name == path);
-        found.map(|(_, value)| value.as_str().into())
+        self.envelope?.fields.get(path).map(Value::from)
     }
 }
 

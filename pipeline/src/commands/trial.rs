@@ -3,17 +3,18 @@
 //! Invariant: a line takes the same trip as in a run: unwrap, cut, transform. Next stop:
 //! [`crate::transform`] for the trip of real batches.
 
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use riverhog_config::{Config, EnvelopeKind};
-use riverhog_parsers::envelope::Envelope;
+use riverhog_parsers::envelope::{Envelope, Unwrapper};
 use riverhog_parsers::lines::cut;
 use riverhog_rules::counters::Counters;
 use riverhog_rules::event::EventBuffer;
 use riverhog_rules::plan::Plan;
 use riverhog_rules::transform::{Line, PartitionState, ReceivedSource, Record, Transformer};
 
-use crate::unwrap::{Unwrapped, unwrap};
+use crate::unwrap::unwrap;
 
 /// The longest line where no source says so.
 pub(super) const LINE_BYTES_MAX: usize = 1 << 20;
@@ -32,6 +33,7 @@ pub(super) struct Given<'a> {
 /// See the module documentation.
 pub(super) struct Trial {
     transformer: Transformer,
+    unwrapper: Unwrapper,
     envelope: EnvelopeKind,
     line_bytes_max: usize,
     events: EventBuffer,
@@ -42,6 +44,7 @@ impl Trial {
     pub(super) fn of_plan(plan: Arc<Plan>) -> Trial {
         Trial {
             transformer: Transformer::new(plan),
+            unwrapper: Unwrapper::new(),
             envelope: EnvelopeKind::Auto,
             line_bytes_max: LINE_BYTES_MAX,
             events: EventBuffer::new(),
@@ -68,7 +71,7 @@ impl Trial {
         self.line_bytes_max
     }
 
-    /// The events of one value that stands alone, and the envelope they came in.
+    /// The events of one value that stands alone, and the first envelope they came in.
     pub(super) fn run(
         &mut self,
         given: &Given<'_>,
@@ -105,15 +108,24 @@ impl Trial {
     }
 
     fn feed(&mut self, given: &Given<'_>, value: &[u8]) -> Option<Envelope> {
-        let Unwrapped { envelope, message } = unwrap(self.envelope, value);
-        let record = record(given, envelope.as_ref());
-        self.transformer.begin_record(&record);
-        for (index, line) in message.lines(envelope.as_ref()).enumerate() {
-            let (raw, cut) = cut(line, self.line_bytes_max);
-            let line = Line { raw, index: index as u32, cut };
-            self.transformer.line(&record, &line, &mut self.events);
-        }
-        envelope
+        let kind = self.envelope;
+        let of_value = record(given, None);
+        let (mut index, mut first) = (0, None);
+        let Trial { unwrapper, transformer, events, line_bytes_max, .. } = self;
+        unwrap(unwrapper, kind, value, |envelope, lines| {
+            if index == 0 {
+                first = envelope.cloned();
+            }
+            let record = Record { envelope, ..of_value };
+            transformer.begin_record(&record);
+            for line in lines {
+                let (raw, cut) = cut(line, *line_bytes_max);
+                transformer.line(&record, &Line { raw, index, cut }, events);
+                index += 1;
+            }
+            ControlFlow::Continue(())
+        });
+        first
     }
 
     /// What was counted since the last call.

@@ -58,7 +58,7 @@ impl OwnedRecord {
     pub fn of(record: &Record<'_>) -> OwnedRecord {
         let headers = record.headers.iter();
         let envelope = record.envelope.map(|envelope| Envelope {
-            message: String::new(),
+            message: Vec::new(),
             host: envelope.host.clone(),
             time_ns: envelope.time_ns,
             fields: envelope.fields.clone(),
@@ -77,8 +77,8 @@ impl OwnedRecord {
 
     fn bytes(&self) -> usize {
         let headers: usize = self.headers.iter().map(|it| it.0.len() + it.1.len() + 48).sum();
-        let fields = self.envelope.iter().flat_map(|envelope| &envelope.fields);
-        let fields: usize = fields.map(|(path, value)| path.len() + value.len() + 48).sum();
+        let fields = self.envelope.as_ref().map(|envelope| &envelope.fields);
+        let fields = fields.map_or(0, |fields| fields.bytes() + fields.len() * 12);
         256 + headers + fields
     }
 }

@@ -117,14 +117,7 @@ fn find<'a>(source: &Source, record: &Record<'a>) -> Option<&'a [u8]> {
             found.map(|(_, value)| *value)
         }
         Source::EnvelopeHost => record.envelope?.host.as_deref().map(str::as_bytes),
-        Source::Envelope(path) => {
-            let found = record
-                .envelope?
-                .fields
-                .iter()
-                .find(|(field, _)| same(field.as_bytes(), path.as_bytes()));
-            found.map(|(_, value)| value.as_bytes())
-        }
+        Source::Envelope(path) => record.envelope?.fields.get(path).map(str::as_bytes),
     }
 }
 

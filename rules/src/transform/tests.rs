@@ -8,7 +8,7 @@ mod redacting;
 use std::fmt::Write;
 use std::sync::Arc;
 
-use riverhog_parsers::envelope::Envelope;
+use riverhog_parsers::envelope::{Envelope, EnvelopeFields};
 use riverhog_parsers::grok::{Grok, GrokOptions, Reason};
 use riverhog_parsers::peel::Layers;
 use riverhog_parsers::time::TimeParser;
@@ -205,10 +205,10 @@ fn the_time_comes_from_the_best_source() {
         fields=null tags=null";
     check("^%{WORD:content}", "soon", members, expect);
     let envelope = Envelope {
-        message: String::new(),
+        message: Vec::new(),
         host: None,
         time_ns: Some(RECEIVED_NS - 1),
-        fields: Vec::new(),
+        fields: EnvelopeFields::new(),
         kind: "filebeat",
     };
     let (out, _) = run(plan(), &[(Record { envelope: Some(&envelope), ..record() }, b"x")]);
@@ -248,9 +248,8 @@ fn lines_of_a_file_keep_their_day_however_old() {
         timestamp_source=\"record\"";
     check_with(file, "Traceback", "timestamp_source", expect);
     let time_ns = Some(1_557_138_225_000_000_000);
-    let fields = Vec::new();
-    let envelope =
-        Envelope { message: String::new(), host: None, time_ns, fields, kind: "filebeat" };
+    let fields = EnvelopeFields::new();
+    let envelope = Envelope { message: Vec::new(), host: None, time_ns, fields, kind: "filebeat" };
     let received_source = ReceivedSource::File;
     let record = Record { received_source, envelope: Some(&envelope), ..record() };
     let (out, _) = run(plan(), &[(record, b"Traceback")]);
@@ -338,13 +337,12 @@ fn a_table_swapped_between_two_lines_counts_at_once() {
 #[test]
 fn labels_come_from_the_first_candidate_present() {
     let envelope = Envelope {
-        message: String::new(),
+        message: Vec::new(),
         host: Some("gpu-07".to_owned()),
         time_ns: None,
-        fields: vec![
-            ("fields.role".to_owned(), "launcher".to_owned()),
-            ("kubernetes.labels.job".to_owned(), "job-1".to_owned()),
-        ],
+        fields: [("fields.role", "launcher"), ("kubernetes.labels.job", "job-1")]
+            .into_iter()
+            .collect(),
         kind: "filebeat",
     };
     let headers: [(&str, &[u8]); 1] = [("task", b"")];

@@ -128,8 +128,8 @@ fn a_host_of_the_table_keeps_its_name() {
 #[test]
 fn what_is_parsed_from_an_envelope_is_redacted() {
     let envelope = Envelope {
-        fields: vec![("log.message".to_owned(), "token=4f9d2c7b1a3e5f60 user=alice".to_owned())],
-        message: String::new(),
+        fields: [("log.message", "token=4f9d2c7b1a3e5f60 user=alice")].into_iter().collect(),
+        message: Vec::new(),
         host: None,
         time_ns: None,
         kind: "filebeat",

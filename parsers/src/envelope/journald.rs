@@ -1,0 +1,36 @@
+//! The journal's JSON, as `journalctl -o json` and those who read the journal write it.
+//!
+//! Invariant: a message of bytes is those bytes. Next on the trip: [`super::pack`].
+
+use super::flat::{Flat, Slot};
+use super::text::Span;
+use super::{Taken, stamp};
+
+/// The journal's own time has a name of its own, in microseconds.
+pub(super) fn take(flat: &Flat<'_>, forced: bool) -> Option<Taken> {
+    let time_ns = flat.raw(Slot::JournalTime).and_then(|text| {
+        let micros = std::str::from_utf8(text).ok()?;
+        let is_micros = micros.len() <= 18 && micros.bytes().all(|byte| byte.is_ascii_digit());
+        if is_micros { micros.parse::<i64>().ok()?.checked_mul(1000) } else { None }
+    });
+    let is_text = flat.text(Slot::JournalMessage).is_some();
+    let is_bytes = flat.journal_bytes.is_some_and(|array| bytes(flat, array).is_some());
+    if (time_ns.is_none() && !forced) || !(is_text || is_bytes) {
+        return None;
+    }
+    let host = flat.host(&[Slot::JournalHost]);
+    let time_ns = time_ns.or_else(|| flat.scalar(Slot::AtTimestamp).and_then(stamp::stamp));
+    Some(Taken { kind: "journald", line: Slot::JournalMessage, host, time_ns })
+}
+
+/// What is no text stands as an array of its bytes; `None` when the array is none of bytes.
+pub(super) fn bytes(flat: &Flat<'_>, array: Span) -> Option<Vec<u8>> {
+    if !flat.source.is_array(array) {
+        return None;
+    }
+    let byte = |element: Span| {
+        let digits = &flat.source.bytes[element.start..element.end];
+        std::str::from_utf8(digits).ok()?.parse::<u8>().ok()
+    };
+    flat.source.elements(array).map(byte).collect()
+}
