@@ -266,6 +266,23 @@ fn a_second_stage_gives_the_time() {
 }
 
 #[test]
+fn a_line_may_name_the_zone_of_its_time() {
+    let parse = "[[parse]]\nname = 'zoned'\n\
+        grok = '^at %{TIMESTAMP_ISO8601:t}(?: in %{NOTSPACE:tz})?: %{GREEDYDATA:content}'\n\
+        time = { field = 't', zone = '+01:00', zone_field = 'tz' }\n";
+    let mut bed = Bed::new(parse);
+    let mut check = |line: &str, expect: &str| {
+        let document = bed.line(line, 1_773_282_226, 1).unwrap();
+        assert_eq!(document["@timestamp"], expect, "{line}");
+    };
+    check("at 2026-03-12T10:00:00 in Asia/Shanghai: x", "2026-03-12T02:00:00.000000000Z");
+    check("at 2026-03-12T10:00:00 in -03:30: x", "2026-03-12T13:30:00.000000000Z");
+    check("at 2026-03-12T10:00:00 in Nowhere: x", "2026-03-12T09:00:00.000000000Z");
+    check("at 2026-03-12T10:00:00: x", "2026-03-12T09:00:00.000000000Z");
+    check("at 2026-03-12T10:00:00Z in Asia/Shanghai: x", "2026-03-12T10:00:00.000000000Z");
+}
+
+#[test]
 fn lookups_give_columns_or_a_default() {
     let table = [("xid.csv", "xid,meaning,fatal\n79,GPU has fallen off the bus,yes\n31,,\n")];
     let fields = |steps: &str, xid: &str| {

@@ -5,6 +5,7 @@
 //! when the generation ends its dispatcher is stopped. Next stop: [`crate::dispatch`].
 
 use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -191,9 +192,15 @@ async fn run(
                 }
             },
             Work::InTurn(records) => {
-                let lineage = &generation.lineage;
-                let transformed =
-                    transform.transform(&records, lineage, carry.as_mut(), Position::default());
+                let (lineage, from) = (&generation.lineage, Position::default());
+                // As on a worker of its own: the partition stands still, and the log says why.
+                let work = AssertUnwindSafe(|| {
+                    transform.transform(&records, lineage, carry.as_mut(), from)
+                });
+                let Ok(transformed) = catch_unwind(work) else {
+                    tracing::error!(partition = %generation.partition, "transform failed");
+                    return;
+                };
                 (records, transformed)
             }
         };

@@ -165,6 +165,9 @@ pub struct TimeRule {
     pub field: String,
     /// Reads it.
     pub parser: TimeParser,
+    /// The field that names the zone of a time that names none; where it is absent or names no
+    /// zone, that of the parser counts.
+    pub zone_field: Option<String>,
     /// Its formats are those that the built-in format itself names, in that order.
     pub is_own: bool,
 }

@@ -23,6 +23,7 @@ mod sample;
 mod sampler;
 mod steps;
 mod tally;
+mod times;
 mod unparsed;
 mod view;
 

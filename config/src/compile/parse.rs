@@ -78,7 +78,10 @@ fn parsers(compiler: &Compiler<'_>, draft: &ParseDraft) -> Vec<LineParser> {
             ("dissect", parser.into_iter().collect())
         }
     };
-    check_time_field(compiler, &format!("{path}.{key}"), time, &parsers);
+    let fields = time.iter().flat_map(|time| [&time.field, &time.zone_field]).flatten();
+    for field in fields {
+        check_field(compiler, &format!("{path}.{key}"), field, &parsers);
+    }
     parsers
 }
 
@@ -167,13 +170,7 @@ fn compile_grok(
     }
 }
 
-fn check_time_field(
-    compiler: &Compiler<'_>,
-    name: &str,
-    time: Option<&TimeDraft>,
-    parsers: &[LineParser],
-) {
-    let Some(field) = time.and_then(|time| time.field.as_ref()) else { return };
+fn check_field(compiler: &Compiler<'_>, name: &str, field: &Text, parsers: &[LineParser]) {
     if parsers.is_empty() || parsers.iter().any(|parser| parser.may_give(&field.value)) {
         return;
     }
@@ -206,7 +203,9 @@ fn time_rule(
     if !parser.may_give(&field) {
         return None;
     }
-    Some(TimeRule { field, parser: time_parser(compiler, drafts, path, time)?, is_own: false })
+    let zone_field = time.zone_field.as_ref().map(|text| text.value.clone());
+    let parser = time_parser(compiler, drafts, path, time)?;
+    Some(TimeRule { field, parser, zone_field, is_own: false })
 }
 
 /// The time of a format that says itself where it stands. A wrong zone of `[time]` has been
@@ -216,7 +215,7 @@ fn own_time(drafts: &Drafts, parser: &LineParser) -> Option<TimeRule> {
     let (field, formats) = parser.format().time()?;
     let zone = drafts.time.zone.as_ref().map_or("UTC", |text| text.value.as_str());
     let parser = TimeParser::compile(formats, zone).ok()?;
-    Some(TimeRule { field: field.to_owned(), parser, is_own: true })
+    Some(TimeRule { field: field.to_owned(), parser, zone_field: None, is_own: true })
 }
 
 fn time_parser(

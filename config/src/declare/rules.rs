@@ -123,6 +123,12 @@ pub(crate) static PARSE_TIME: Section = Section {
              time that its clock skips is none, one that it shows twice is the earlier.",
         )
         .absent("`zone` of `[time]`"),
+        Setting::new(
+            "zone_field",
+            Kind::Text,
+            "The field of the line that names the zone of a time that names none, as in `zone`. \
+             Where it is absent or names no zone, `zone` counts.",
+        ),
     ],
     example: "",
 };

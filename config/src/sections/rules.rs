@@ -38,6 +38,7 @@ pub(crate) struct TimeDraft {
     pub(crate) field: Option<Text>,
     pub(crate) formats: Vec<Text>,
     pub(crate) zone: Option<Text>,
+    pub(crate) zone_field: Option<Text>,
     pub(crate) locale: Option<Text>,
 }
 
@@ -99,9 +100,10 @@ pub(super) fn read_parser(reader: &Reader<'_>, for_grok: &[&str]) -> ParseDraft 
         Some(inner) if reader.has("time") => {
             let field = inner.text("field");
             let (formats, zone) = (inner.texts("formats"), inner.text("zone"));
+            let zone_field = inner.text("zone_field");
             let locale = inner.text("locale");
             inner.reject_unknown();
-            Some(TimeDraft { field, formats, zone, locale })
+            Some(TimeDraft { field, formats, zone, zone_field, locale })
         }
         _ => None,
     };

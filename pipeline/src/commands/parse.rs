@@ -90,7 +90,12 @@ fn format_plan(name: &str, zone: &str) -> Result<Plan, CommandError> {
     let (field, formats) = format.time().unwrap_or(("", &[]));
     let parser = time_parser(formats, zone)?;
     let is_own = true;
-    let time = (!field.is_empty()).then(|| TimeRule { field: field.to_owned(), parser, is_own });
+    let time = (!field.is_empty()).then(|| TimeRule {
+        field: field.to_owned(),
+        parser,
+        zone_field: None,
+        is_own,
+    });
     let parser = LineParser::Format(Box::new(FormatParser::new(format, [])));
     let rule = ParseRule { name: name.to_owned(), when: None, field: None, parser, time };
     let plan = Plan { parse: vec![rule], ..Plan::default() };
@@ -106,7 +111,7 @@ fn usual_plan(zone: &str) -> Result<Plan, CommandError> {
     let grok = Grok::compile(PATTERN, &GrokOptions::default())
         .map_err(|error| CommandError::failed(error.to_string()))?;
     let parser = time_parser(&TIME_FORMATS, zone)?;
-    let time = TimeRule { field: "log_time".to_owned(), parser, is_own: false };
+    let time = TimeRule { field: "log_time".to_owned(), parser, zone_field: None, is_own: false };
     let name = "usual".to_owned();
     let parser = LineParser::Grok(grok);
     let rule = ParseRule { name, when: None, field: None, parser, time: Some(time) };

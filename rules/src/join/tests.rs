@@ -8,14 +8,7 @@ use super::*;
 use crate::transform::{ReceivedSource, Record};
 
 fn join() -> Join {
-    Join {
-        stream: Vec::new(),
-        builtin: true,
-        rules: Vec::new(),
-        lines_max: 1000,
-        bytes_max: 256 << 10,
-        gap_ms: 5000,
-    }
+    Join::builtin()
 }
 
 fn record(offset: i64, time_ms: i64) -> Record<'static> {

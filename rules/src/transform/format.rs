@@ -5,14 +5,15 @@
 use riverhog_parsers::fields::{FieldKind, FieldValue, Fields};
 
 use super::bind::{BoundFormat, Role};
-use super::parse::{give, parse_time, take};
+use super::parse::{give, take};
+use super::times::{Zones, read_time};
 use super::view::{Parsed, View};
 use crate::json::{write_float, write_int, write_string};
 use crate::plan::ParseRule;
 use crate::value::Value;
 
 /// Gives the fields their parts in the event.
-pub(super) fn read(rule: &ParseRule, format: &BoundFormat, view: &mut View<'_>) {
+pub(super) fn read(rule: &ParseRule, format: &BoundFormat, view: &mut View<'_>, zones: &mut Zones) {
     let (line, received_ns, parsed) = (view.line, view.received_ns, &mut view.parsed);
     let Some(fields) = parsed.fields else { return };
     let mut time_seen = false;
@@ -22,12 +23,9 @@ pub(super) fn read(rule: &ParseRule, format: &BoundFormat, view: &mut View<'_>) 
             // Members of JSON objects that are numbers are times too.
             Role::Time if parsed.time_ns.is_none() && field.kind != FieldKind::Null => {
                 time_seen = true;
-                parsed.time_ns = match (&rule.time, fields.time_format()) {
-                    (Some(time), Some(known)) if time.is_own => {
-                        time.parser.parse_by(known, text, received_ns)
-                    }
-                    (time, _) => parse_time(time.as_ref(), text, received_ns),
-                };
+                let (known, place) = (fields.time_format(), (&*parsed, received_ns));
+                let time = rule.time.as_ref();
+                parsed.time_ns = time.and_then(|time| read_time((time, text), known, place, zones));
                 take(&mut parsed.taken.time, index, parsed.time_ns.is_some());
             }
             Role::Rank if parsed.rank.is_none() => {

@@ -12,9 +12,10 @@ use super::candidates::Candidates;
 use super::format;
 use super::sampler::{self, Sampler, Ticks};
 use super::tally::Tally;
+use super::times::{Zones, read_time};
 use super::view::{Bind, Parsed, View};
 use crate::counters::Counters;
-use crate::plan::{LineParser, ParseRule, Plan, TimeRule};
+use crate::plan::{LineParser, ParseRule, Plan};
 use crate::value::Value;
 
 /// What a worker reuses from line to line to parse.
@@ -28,6 +29,7 @@ pub(super) struct ParseScratch {
     captures: Vec<Capture>,
     /// Of the built-in format that ran last.
     fields: Fields,
+    zones: Zones,
 }
 
 impl ParseScratch {
@@ -39,6 +41,7 @@ impl ParseScratch {
             groks: plan.parse.iter().map(|rule| scratch(&rule.parser)).collect(),
             captures: Vec::new(),
             fields: Fields::new(),
+            zones: Zones::default(),
         }
     }
 
@@ -62,7 +65,7 @@ pub(super) fn parse<'a>(
     scratch: &'a mut ParseScratch,
     counters: &mut Counters,
 ) {
-    let ParseScratch { candidates, tally, sampler, groks, captures, fields } = scratch;
+    let ParseScratch { candidates, tally, sampler, groks, captures, fields, zones } = scratch;
     tally.ask_record((plan, bound), generation, view, counters);
     let open = candidates.of(view.line);
     let ticks = sampler.next();
@@ -98,10 +101,10 @@ pub(super) fn parse<'a>(
         view.parsed.source = text;
         if let Some(format) = &bound.format {
             view.parsed.fields = Some(fields);
-            format::read(rule, format, view);
+            format::read(rule, format, view, zones);
         } else {
             view.parsed.captures = captures;
-            read(rule, bound, view);
+            read(rule, bound, view, zones);
         }
         if let Some((ticks, started)) = measured {
             sampler::note(index, ticks, started, counters);
@@ -131,7 +134,12 @@ fn text_of<'a>(slot: Slot, view: &View<'a>) -> Option<&'a str> {
 }
 
 /// Gives the captures their parts in the event.
-pub(super) fn read<'a>(rule: &ParseRule, bound: &'a BoundRule, view: &mut View<'a>) {
+pub(super) fn read<'a>(
+    rule: &ParseRule,
+    bound: &'a BoundRule,
+    view: &mut View<'a>,
+    zones: &mut Zones,
+) {
     let (line, received_ns, parsed) = (view.line, view.received_ns, &mut view.parsed);
     let mut time_seen = false;
     for (index, capture) in parsed.captures.iter().enumerate() {
@@ -143,7 +151,9 @@ pub(super) fn read<'a>(rule: &ParseRule, bound: &'a BoundRule, view: &mut View<'
         match field.role {
             Role::Time if parsed.time_ns.is_none() => {
                 time_seen = true;
-                parsed.time_ns = parse_time(rule.time.as_ref(), text, received_ns);
+                let time = rule.time.as_ref();
+                let place = (&*parsed, received_ns);
+                parsed.time_ns = time.and_then(|time| read_time((time, text), None, place, zones));
                 take(&mut parsed.taken.time, index, parsed.time_ns.is_some());
             }
             Role::Rank if parsed.rank.is_none() => {
@@ -184,10 +194,6 @@ pub(super) fn take(taken: &mut usize, index: usize, is_taken: bool) {
     if is_taken {
         *taken = index;
     }
-}
-
-pub(super) fn parse_time(rule: Option<&TimeRule>, text: &str, received_ns: i64) -> Option<i64> {
-    rule.and_then(|rule| rule.parser.parse(text, received_ns))
 }
 
 fn parse_rank(text: &str, kind: FieldType) -> Option<i64> {

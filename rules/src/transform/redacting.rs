@@ -10,6 +10,7 @@ use riverhog_parsers::peel::Marks;
 
 use super::bind::{Bound, BoundField, BoundRule};
 use super::format;
+use super::times::Zones;
 use super::view::{Parsed, Taken, View};
 use crate::counters::Counters;
 use crate::plan::{LineParser, Plan};
@@ -148,7 +149,8 @@ fn read_again<'a>(
         view.parsed.rule = Some(bound);
         view.parsed.source = text;
         view.parsed.fields = Some(fields);
-        format::read(rule, format, view);
+        // The time is taken over from before.
+        format::read(rule, format, view, &mut Zones::default());
     } else {
         view.parsed.content = Some(view.line);
         (view.parsed.level, view.parsed.rank) = (before.level, before.rank);

@@ -66,7 +66,12 @@ pub(super) fn sample_plan() -> Plan {
             when: None,
             field: None,
             parser: LineParser::Grok(grok),
-            time: Some(TimeRule { field: "log_time".to_owned(), parser, is_own: false }),
+            time: Some(TimeRule {
+                field: "log_time".to_owned(),
+                parser,
+                zone_field: None,
+                is_own: false,
+            }),
         }],
         labels: vec![
             label("task", &["header.task", "fields.task", "kubernetes.labels.job"], "unassigned"),

@@ -62,7 +62,7 @@ fn grok(pattern: &str) -> Grok {
 fn time(field: &str) -> TimeRule {
     let formats = ["ISO8601", "yyyy-MM-dd HH:mm:ss,SSS"];
     let parser = TimeParser::compile(&formats, "Asia/Shanghai").unwrap();
-    TimeRule { field: field.to_owned(), parser, is_own: false }
+    TimeRule { field: field.to_owned(), parser, zone_field: None, is_own: false }
 }
 
 fn rule(name: &str, pattern: &str) -> ParseRule {

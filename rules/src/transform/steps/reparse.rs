@@ -9,6 +9,7 @@ use super::super::bind::{BoundRule, Slot};
 use super::super::format;
 use super::super::parse::{read, scratch};
 use super::super::record::push_text;
+use super::super::times::Zones;
 use super::super::view::{Parsed, Taken, View};
 use super::edit::{Edit, Failed, Part};
 use crate::plan::{LineParser, Plan};
@@ -21,6 +22,7 @@ pub(super) struct ReparseScratch {
     groks: Vec<Option<GrokScratch>>,
     captures: Vec<Capture>,
     fields: Fields,
+    zones: Zones,
 }
 
 impl ReparseScratch {
@@ -37,7 +39,7 @@ impl ReparseScratch {
         (plan, reparse): (&Plan, &Reparse),
         bound: &[BoundRule],
     ) -> Result<(), Failed> {
-        let ReparseScratch { text, groks, captures, fields } = self;
+        let ReparseScratch { text, groks, captures, fields, zones } = self;
         text.clear();
         let slot = bound.first().map_or(Slot::Content, |rule| rule.field);
         if !push_text(text, slot, &edit.view(base)) {
@@ -63,10 +65,10 @@ impl ReparseScratch {
                     view.parsed.source = text;
                     if let Some(format) = &bound.format {
                         view.parsed.fields = Some(fields);
-                        format::read(rule, format, &mut view);
+                        format::read(rule, format, &mut view, zones);
                     } else {
                         view.parsed.captures = captures;
-                        read(rule, bound, &mut view);
+                        read(rule, bound, &mut view, zones);
                     }
                     return take(edit, reparse, bound, &view.parsed);
                 }

@@ -12,6 +12,7 @@ fn format_rule(format: Format, time: Option<(&str, &[&str])>) -> ParseRule {
     let time = time.map(|(field, formats)| TimeRule {
         field: field.to_owned(),
         parser: TimeParser::compile(formats, "UTC").unwrap(),
+        zone_field: None,
         is_own,
     });
     let types = [("step".to_owned(), FieldConversion::Int)];
