@@ -4,6 +4,7 @@
 //! JSON is `None`. Next on the trip: [`super::flat`] reads an object with it.
 
 use super::text::{ESCAPED, QUOTED, Span, Text};
+use crate::formats::number_end;
 
 /// Objects and arrays inside each other; a value with more is none.
 const DEPTH_MAX: u32 = 127;
@@ -60,32 +61,9 @@ impl Scan<'_> {
         let word = [&b"true"[..], b"false", b"null"].into_iter().find(|it| rest.starts_with(it));
         match word {
             Some(word) => self.at += word.len(),
-            None => self.number()?,
+            None => self.at = number_end(self.bytes, start)?,
         }
         Text::new(start, self.at, 0)
-    }
-
-    fn number(&mut self) -> Option<()> {
-        self.take(b'-');
-        if !self.take(b'0') {
-            self.digits()?;
-        }
-        if self.take(b'.') {
-            self.digits()?;
-        }
-        if self.take(b'e') || self.take(b'E') {
-            let _sign = self.take(b'+') || self.take(b'-');
-            self.digits()?;
-        }
-        Some(())
-    }
-
-    fn digits(&mut self) -> Option<()> {
-        let start = self.at;
-        while self.peek().is_some_and(|byte| byte.is_ascii_digit()) {
-            self.at += 1;
-        }
-        (self.at > start).then_some(())
     }
 
     /// Any value with all that is in it.

@@ -11,6 +11,7 @@ use super::writer::{Read, Writer};
 use crate::fields::{Duplicates, FieldKind, NAME_BYTES_MAX, Piece};
 use crate::grok::Reason;
 use scan::Scanner;
+pub(crate) use scan::number_end;
 
 /// Objects and arrays inside each other; one level more is a limit.
 const DEPTH_MAX: usize = 32;

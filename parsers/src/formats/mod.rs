@@ -23,6 +23,7 @@ use std::ops::Range;
 
 pub use delimited::{Delimited, DelimitedOptions};
 pub use dissect::{Dissect, DissectSlip};
+pub(crate) use json::number_end;
 pub use json::{Json, JsonOptions};
 pub use key_value::{KeyValue, KeyValueOptions, LetterCase, Whitespace};
 pub use training::{Training, TrainingFormat};

@@ -6,6 +6,25 @@
 use crate::formats::escape;
 use crate::grok::Reason;
 
+/// Where the number that begins at a place ends (RFC 8259, 6); `None` where there is none.
+#[inline]
+pub(crate) fn number_end(bytes: &[u8], at: usize) -> Option<usize> {
+    let has = |at: usize, wanted: &[u8]| bytes.get(at).is_some_and(|byte| wanted.contains(byte));
+    let digits = |from: usize| {
+        let count = bytes.get(from..)?.iter().take_while(|byte| byte.is_ascii_digit()).count();
+        (count > 0).then_some(from + count)
+    };
+    let start = at + usize::from(has(at, b"-"));
+    let mut end = if has(start, b"0") { start + 1 } else { digits(start)? };
+    if has(end, b".") {
+        end = digits(end + 1)?;
+    }
+    if has(end, b"eE") {
+        end = digits(end + 1 + usize::from(has(end + 1, b"+-")))?;
+    }
+    Some(end)
+}
+
 /// A place in a text.
 pub(super) struct Scanner<'t> {
     pub(super) bytes: &'t [u8],
@@ -63,26 +82,8 @@ impl Scanner<'_> {
     }
 
     pub(super) fn number(&mut self) -> Result<(), Reason> {
-        self.take(b'-');
-        if !self.take(b'0') {
-            self.digits()?;
-        }
-        if self.take(b'.') {
-            self.digits()?;
-        }
-        if self.take(b'e') || self.take(b'E') {
-            let _sign = self.take(b'+') || self.take(b'-');
-            self.digits()?;
-        }
+        self.at = number_end(self.bytes, self.at).ok_or(Reason::Invalid)?;
         Ok(())
-    }
-
-    fn digits(&mut self) -> Result<(), Reason> {
-        let start = self.at;
-        while self.peek().is_some_and(|byte| byte.is_ascii_digit()) {
-            self.at += 1;
-        }
-        if self.at == start { Err(Reason::Invalid) } else { Ok(()) }
     }
 
     /// An array or an object with all that is in it, at most so deep.
