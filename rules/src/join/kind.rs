@@ -34,8 +34,8 @@ impl Kind {
         }
         let bytes = text.as_bytes();
         let found = match bytes.first()? {
-            b'T' => python::opened_by(text).map(Kind::Python),
-            b' ' | 0xe2 => python::opened_by(text).map(Kind::Python),
+            // The last is the first byte of a box.
+            b'T' | b' ' | 0xe2 => python::opened_by(text).map(Kind::Python),
             b'/' | b'<' => stack::warning(text).map(Kind::Stack),
             b'=' => stack::border(text).map(Kind::Stack),
             b'[' => stack::bracket(text).map(Kind::Stack),
