@@ -156,6 +156,25 @@ fn rename_moves_values() {
 }
 
 #[test]
+fn rename_takes_nothing_below_a_name_along() {
+    let line = r#"{"a":3,"a.b":"x","*":1}"#;
+    check(
+        "[[transform]]\nrename = { 'fields.a' = 'rank' }\n",
+        line,
+        &json!({
+            "rank": 3, "fields": {"a.b": "x", "*": 1}
+        }),
+    );
+    check(
+        "[[transform]]\nrename = { 'fields.*' = 'rank' }\n",
+        line,
+        &json!({
+            "rank": 1, "fields": {"a": 3, "a.b": "x"}
+        }),
+    );
+}
+
+#[test]
 fn remove_and_keep_know_stars_and_members() {
     let line = r#"{"kube":{"pod":"a","labels":{"x":"y"}},"tmp_1":1,"tmp_2":2,"loss":0.5}"#;
     let check = |action: &str, fields: Value| {

@@ -64,7 +64,7 @@ pub enum Action {
     /// Moves values.
     Rename(Vec<(Target, Target)>),
     /// Takes values away.
-    Remove(Vec<NamePattern>),
+    Remove(Vec<Removal>),
     /// Takes every parsed field away that none of these names.
     Keep(Vec<NamePattern>),
     /// Gives values another type.
@@ -184,6 +184,15 @@ impl Action {
             _ => false,
         }
     }
+}
+
+/// What a step takes away.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Removal {
+    /// A part of the event, which is absent then.
+    Part(Target),
+    /// Parsed fields.
+    Fields(NamePattern),
 }
 
 /// The type that a value is given.

@@ -9,8 +9,8 @@ use crate::quantity;
 use crate::sections::{Drafts, LookupDraft, Pair, ReparseDraft, ShapeOfStep, StepDraft};
 use crate::suggest;
 use riverhog_rules::step::{
-    Action, Conversion, Fingerprint, Gsub, Lookup, NamePattern, RateLimit, Reparse, Restyle,
-    Sample, Share, Step, Target,
+    Action, Conversion, Fingerprint, Gsub, Lookup, NamePattern, RateLimit, Removal, Reparse,
+    Restyle, Sample, Share, Step, Target,
 };
 use riverhog_rules::{Selector, Stage, Table};
 use std::num::{NonZeroI64, NonZeroU64};
@@ -166,8 +166,16 @@ impl Actions<'_> {
         let values = || names.iter().map(|text| text.value.clone()).collect();
         let targets = || names.iter().filter_map(|it| self.text_target(key, it)).collect();
         match key {
-            "remove" => Action::Remove(self.patterns(key, names, true)),
-            "keep" => Action::Keep(self.patterns(key, names, false)),
+            "remove" => {
+                let removal = |text: &Text| match Target::parse(&text.value) {
+                    Ok(part @ (Target::Level | Target::Component | Target::Rank)) => {
+                        Some(Removal::Part(part))
+                    }
+                    _ => self.pattern(key, text).map(Removal::Fields),
+                };
+                Action::Remove(names.iter().filter_map(removal).collect())
+            }
+            "keep" => Action::Keep(self.patterns(key, names)),
             "lowercase" => Action::Restyle(Restyle::Lowercase, targets()),
             "uppercase" => Action::Restyle(Restyle::Uppercase, targets()),
             "trim" => Action::Restyle(Restyle::Trim, targets()),
@@ -176,23 +184,22 @@ impl Actions<'_> {
         }
     }
 
-    /// Names of fields, with `*`; where `parts`, also of parts of the event.
-    fn patterns(&self, key: &str, names: &[Text], parts: bool) -> Vec<NamePattern> {
-        let pattern = |text: &Text| {
-            let name = text.value.as_str();
-            let is_part = matches!(name, "level" | "component" | "rank");
-            let is_field = name.strip_prefix("fields.").is_some_and(|field| !field.is_empty());
-            if is_field || (parts && is_part) {
-                return Some(NamePattern::new(name));
-            }
-            let (message, help) = match Target::parse(name) {
-                Ok(_) => (format!("`{name}` cannot stand in `{key}`"), FIELDS.to_owned()),
-                Err(error) => error,
-            };
-            self.report(key, text, message, help);
-            None
+    /// Names of fields, with `*`.
+    fn patterns(&self, key: &str, names: &[Text]) -> Vec<NamePattern> {
+        names.iter().filter_map(|text| self.pattern(key, text)).collect()
+    }
+
+    fn pattern(&self, key: &str, text: &Text) -> Option<NamePattern> {
+        let name = text.value.as_str();
+        if let Some(field) = name.strip_prefix("fields.").filter(|field| !field.is_empty()) {
+            return Some(NamePattern::new(field));
+        }
+        let (message, help) = match Target::parse(name) {
+            Ok(_) => (format!("`{name}` cannot stand in `{key}`"), FIELDS.to_owned()),
+            Err(error) => error,
         };
-        names.iter().filter_map(pattern).collect()
+        self.report(key, text, message, help);
+        None
     }
 
     /// The target that a key names.
@@ -297,11 +304,9 @@ impl Actions<'_> {
 
     fn reparse(&self, draft: &ReparseDraft) -> Reparse {
         let rules = parse::compile_one(self.compiler, self.drafts, &draft.parse, Stage::Transform);
-        let overwrite = self.patterns("parse.overwrite", &draft.overwrite, false);
-        let overwrite = overwrite.iter().filter_map(|it| it.text().strip_prefix("fields."));
         Reparse {
             rules,
-            overwrite: overwrite.map(NamePattern::new).collect(),
+            overwrite: self.patterns("parse.overwrite", &draft.overwrite),
             prefix: draft.target.as_ref().map(|text| text.value.clone()),
         }
     }

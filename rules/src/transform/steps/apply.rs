@@ -10,7 +10,7 @@ use super::edit::{Edit, Failed};
 use super::reparse::ReparseScratch;
 use super::{fields, given, texts};
 use crate::plan::Plan;
-use crate::step::{Action, Step};
+use crate::step::{Action, Removal, Step};
 use crate::table::Table;
 
 /// Runs an action that changes the event; those that only choose do nothing here.
@@ -33,9 +33,12 @@ pub(super) fn apply(
         Action::Convert(wanted) => fields::convert(edit, wanted),
         Action::Split(separators) => fields::split(edit, separators),
         Action::Join(separators) => fields::join(edit, separators),
-        Action::Remove(patterns) => {
-            for pattern in patterns {
-                edit.remove(pattern);
+        Action::Remove(removals) => {
+            for removal in removals {
+                match removal {
+                    Removal::Part(part) => edit.remove(part),
+                    Removal::Fields(pattern) => edit.remove_fields(|name| pattern.matches(name)),
+                }
             }
             Ok(())
         }

@@ -11,7 +11,7 @@ use super::super::format;
 use super::super::marks;
 use super::super::view::{Parsed, Tags, Taken, View};
 use crate::json::{write_float, write_int, write_string};
-use crate::step::{FAILURE_TAG, NamePattern, Target};
+use crate::step::{FAILURE_TAG, Target};
 use crate::value::Value;
 
 /// What steps may add to one event, in bytes.
@@ -282,16 +282,13 @@ impl Edit {
     }
 
     /// Takes a part of the event, or a field, away.
-    pub(super) fn remove(&mut self, pattern: &NamePattern) {
-        match pattern.text() {
-            "level" => self.level = None,
-            "rank" => self.rank = None,
-            "component" => self.component = Part::Absent,
-            text => {
-                let Some(field) = text.strip_prefix("fields.") else { return };
-                let pattern = NamePattern::new(field);
-                self.remove_fields(|name| pattern.matches(name));
-            }
+    pub(super) fn remove(&mut self, target: &Target) {
+        match target {
+            Target::Level => self.level = None,
+            Target::Rank => self.rank = None,
+            Target::Component => self.component = Part::Absent,
+            Target::Content => self.content = Part::Absent,
+            Target::Field(field) => self.remove_fields(|name| name == field),
         }
     }
 

@@ -24,7 +24,7 @@ pub(super) fn rename(
                 Some((text, kind, made)) => {
                     let done = edit.set(to, (&text, kind), made);
                     if done.is_ok() {
-                        edit.remove(&NamePattern::new(from.to_string()));
+                        edit.remove(from);
                     }
                     done
                 }
@@ -76,9 +76,7 @@ pub(super) fn text_of(
 
 /// Takes every field away that no pattern names.
 pub(super) fn keep(edit: &mut Edit, kept: &[NamePattern]) {
-    let fields = kept.iter().filter_map(|pattern| pattern.text().strip_prefix("fields."));
-    let fields: Vec<NamePattern> = fields.map(NamePattern::new).collect();
-    edit.remove_fields(|name| !fields.iter().any(|pattern| pattern.matches(name)));
+    edit.remove_fields(|name| !kept.iter().any(|pattern| pattern.matches(name)));
 }
 
 /// Gives the values of fields other types; those that have no such value stay what they are.
