@@ -97,7 +97,7 @@ fn documents(args: &Args, groks: &[Grok], lines: &[String]) -> String {
     let turns = args.lines / lines.len() as u32;
     for _ in 0..args.rounds {
         let mut run = |transformer: &mut Transformer, line: &str| {
-            let line = Line { raw: line.as_bytes(), index: 0, cut: false };
+            let line = Line { raw: line.as_bytes(), index: 0, cut: false, returns: false };
             transformer.line(&RECORD, &line, &mut out);
             if out.events.len() >= EVENTS_MAX {
                 out.clear();

@@ -55,7 +55,7 @@ impl Bed {
         };
         self.out.clear();
         self.transformer.begin_record(&record);
-        let line = Line { raw: line.as_bytes(), index: 0, cut: false };
+        let line = Line { raw: line.as_bytes(), index: 0, cut: false, returns: false };
         self.transformer.line(&record, &line, &mut self.out);
         let event = &self.out.events[0];
         if matches!(event.disposition, Disposition::Dropped(_)) {

@@ -12,7 +12,7 @@ use std::iter::FusedIterator;
 /// `\n` ends a line and one `\r` before it is taken off; a missing last newline is fine. An empty
 /// value is one empty line, so that every record has at least one origin.
 pub fn split_lines(value: &[u8]) -> Lines<'_> {
-    Lines { rest: Some(value) }
+    Lines { rest: Some(value), returned: false }
 }
 
 /// The raw lines of one value, see [`split_lines`].
@@ -20,6 +20,14 @@ pub fn split_lines(value: &[u8]) -> Lines<'_> {
 pub struct Lines<'a> {
     // Invariant: `None` once the last line was given.
     rest: Option<&'a [u8]>,
+    returned: bool,
+}
+
+impl Lines<'_> {
+    /// Whether a return stood in front of the end of the line given last.
+    pub fn has_returned(&self) -> bool {
+        self.returned
+    }
 }
 
 impl<'a> Iterator for Lines<'a> {
@@ -35,7 +43,9 @@ impl<'a> Iterator for Lines<'a> {
             self.rest = None;
             rest
         };
-        Some(line.strip_suffix(b"\r").unwrap_or(line))
+        let without = line.strip_suffix(b"\r");
+        self.returned = without.is_some();
+        Some(without.unwrap_or(line))
     }
 }
 

@@ -5,10 +5,12 @@
 //! came stays beside what is left of it; without a prefix and without an escape sequence nothing is
 //! copied. Next on the trip: `rules` joins the lines of a record, then parses them.
 mod ansi;
-mod frames;
+mod parts;
 mod prefix;
 
 use std::borrow::Cow;
+
+pub use parts::{PARTS_MAX, Parts};
 
 /// No line has more layers than this; what would be more stays.
 const LAYERS_MAX: usize = 8;
@@ -18,8 +20,13 @@ const LAYERS_MAX: usize = 8;
 pub struct Layers {
     /// Escape sequences of terminals: colours, cursor movements, links. A byte order mark too.
     pub ansi: bool,
-    /// Of a line that returns to its beginning, all frames but the last: progress bars.
+    /// Of a line that returns to its beginning, all frames but the last: progress bars. See
+    /// [`Parts`].
     pub frames: bool,
+    /// With `frames`: one frame in so many stays too; 0 for none.
+    pub frames_every: u32,
+    /// A record that another rank wrote right behind this one's last letter. See [`Parts`].
+    pub glued: bool,
     /// `[rank3]: `, `[default3]:` (torchrun's role and local rank), `[1,3]<stdout>:` (mpirun).
     pub rank: bool,
     /// `(Worker pid=7, ip=10.0.0.7)`, of Ray and vLLM.
@@ -32,13 +39,21 @@ pub struct Layers {
 
 impl Layers {
     /// No layer.
-    pub const NONE: Layers =
-        Layers { ansi: false, frames: false, rank: false, worker: false, task: false, host: false };
+    pub const NONE: Layers = Layers {
+        ansi: false,
+        frames: false,
+        frames_every: 0,
+        glued: false,
+        rank: false,
+        worker: false,
+        task: false,
+        host: false,
+    };
     /// Those that nothing else looks like.
     pub const SURE: Layers =
         Layers { ansi: true, frames: true, rank: true, worker: true, ..Layers::NONE };
     /// Every layer.
-    pub const ALL: Layers = Layers { task: true, host: true, ..Layers::SURE };
+    pub const ALL: Layers = Layers { glued: true, task: true, host: true, ..Layers::SURE };
 }
 
 /// What the layers of a line said.
@@ -99,14 +114,7 @@ pub fn peel<'a>(line: &'a str, layers: Layers, scratch: &'a mut String) -> Peele
         }
     }
     let mut marks = Marks::default();
-    // A prefix may stand in front of the frames, of each of them, or of the line behind them.
     text = prefixes(text, layers, &mut marks);
-    if layers.frames {
-        let frame = frames::last(text);
-        if frame.len() < text.len() {
-            text = prefixes(frame, layers, &mut marks);
-        }
-    }
     Peeled { text, marks }
 }
 
@@ -210,13 +218,6 @@ mod tests {
         check("\u{1b}[36m(main pid=4)\u{1b}[0m x", "x", "pid=4 worker=main");
         check("\u{feff}[rank1]: x", "x", "rank=1");
         check("\u{1b}]8;;http://a\u{7}link\u{1b}]8;;\u{7} \u{1b}[Aup", "link up", "");
-    }
-
-    #[test]
-    fn frames_of_bars() {
-        let bar = " 50%|█ | 1/2 [00:01<00:01, 1.0it/s]";
-        check(&format!("0: \r{bar}\r{bar}"), bar, "task=0");
-        check(&format!("\r{bar}\r{bar}[rank3]: x"), "x", "rank=3");
     }
 
     #[test]

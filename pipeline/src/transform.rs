@@ -157,6 +157,7 @@ impl PlanTransform {
         let (mut version, mut transformer) = idle.unwrap_or_else(|| {
             let mut transformer = Transformer::new(Arc::clone(&self.plan));
             transformer.set_ticks(clock::ticks_ns);
+            transformer.set_line_bytes_max(self.line_bytes_max);
             (0, transformer)
         });
         let tables = self.tables();
@@ -179,12 +180,15 @@ impl PlanTransform {
         if counts.tombstones > 0 {
             self.metrics.source_tombstones(topic, counts.tombstones);
         }
-        if counts.cut > 0 {
-            self.metrics.source_cut_lines(topic, counts.cut);
-        }
     }
 
-    fn count_parsed(&self, counters: &Counters) {
+    fn count_parsed(&self, topic: &str, counters: &Counters) {
+        if counters.cut > 0 {
+            self.metrics.source_cut_lines(topic, counters.cut);
+        }
+        if counters.overwritten_frames > 0 {
+            self.metrics.overwritten_frames(topic, counters.overwritten_frames);
+        }
         for (rule, parser) in self.plan.parse.iter().zip(&counters.parsers) {
             self.metrics.parse_lines(&rule.name, "matched", parser.matched);
             for (reason, lines) in Reason::ALL.iter().zip(parser.unmatched) {
@@ -220,7 +224,6 @@ impl PlanTransform {
 struct Counts {
     lines: u64,
     tombstones: u64,
-    cut: u64,
 }
 
 impl BatchTransform for PlanTransform {
@@ -263,7 +266,7 @@ impl BatchTransform for PlanTransform {
             self.metrics.source_bytes(&batch.partition.topic, batch.bytes.len() as u64);
         }
         self.count(&batch.partition.topic, &work.counts);
-        self.count_parsed(&work.transformer.take_counters());
+        self.count_parsed(&batch.partition.topic, &work.transformer.take_counters());
         let open_from = work.transformer.partition().open_from();
         if let Some(state) = state {
             work.transformer.exchange_partition(state);
@@ -302,7 +305,7 @@ impl BatchTransform for PlanTransform {
             transformer.close_records(&record, &mut events);
             transformer.exchange_partition(state);
         }
-        self.count_parsed(&transformer.take_counters());
+        self.count_parsed(&batch.partition.topic, &transformer.take_counters());
         self.metrics.records_closed_early(events.events.len() as u64);
         self.give_back(version, transformer);
         Transformed { events, open_from: None, rest: None }
@@ -357,10 +360,10 @@ impl PlanTransform {
         let Work { transformer, unwrapper, events, counts, .. } = work;
         // Lines are counted through all envelopes of the record: their ids must differ.
         let (mut next, mut rest) = (0, None);
-        unwrap(unwrapper, self.envelope, batch.slice(value), |envelope, lines| {
+        unwrap(unwrapper, self.envelope, batch.slice(value), |envelope, mut lines| {
             let record = Record { envelope, ..of_record };
             let mut has_begun = false;
-            for line in lines {
+            while let Some(line) = lines.next() {
                 let index = next;
                 next += 1;
                 if index < from_line {
@@ -374,10 +377,10 @@ impl PlanTransform {
                     transformer.begin_record(&record);
                     has_begun = true;
                 }
-                let (raw, cut) = riverhog_parsers::lines::cut(line, self.line_bytes_max);
-                counts.cut += u64::from(cut);
                 counts.lines += 1;
-                transformer.line(&record, &Line { raw, index: index as u32, cut }, events);
+                let returns = lines.has_returned();
+                let line = Line { raw: line, index: index as u32, cut: false, returns };
+                transformer.line(&record, &line, events);
             }
             ControlFlow::Continue(())
         });

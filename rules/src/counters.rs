@@ -12,6 +12,8 @@ pub struct Counters {
     pub lines: u64,
     /// Lines cut at the source's `line_max`.
     pub cut: u64,
+    /// Frames of progress bars that a later one wrote over.
+    pub overwritten_frames: u64,
     /// Lines that no parser accepted.
     pub unparsed: u64,
     /// Lines whose time field was there but no time.
@@ -81,6 +83,7 @@ impl Counters {
     pub fn merge(&mut self, other: &Counters) {
         self.lines += other.lines;
         self.cut += other.cut;
+        self.overwritten_frames += other.overwritten_frames;
         self.unparsed += other.unparsed;
         self.time_failures += other.time_failures;
         self.unknown_hosts += other.unknown_hosts;

@@ -10,6 +10,7 @@ mod kind;
 mod open;
 mod own;
 mod python;
+mod repeated;
 mod stack;
 
 use riverhog_parsers::peel::Marks;
@@ -62,6 +63,8 @@ enum Step {
     Take,
     /// It belongs to it and ends it.
     End,
+    /// It belongs to it without so many bytes at its front; ends it unless true.
+    Behind(usize, bool),
     /// It belongs to it if a later line does.
     Maybe,
     /// It does not.

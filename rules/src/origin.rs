@@ -23,8 +23,30 @@ pub struct Origin<'a> {
     pub offset: i64,
     /// Record time in milliseconds since the epoch; -1 where the record has none.
     pub time_ms: i64,
-    /// Index of the line within its record, from 0.
+    /// Index of the line within its record, from 0; of a part of a line see [`part_index`].
     pub index: u32,
+}
+
+/// Marks the index of a part of a line.
+const PART: u32 = 1 << 31;
+const PART_BITS: u32 = 11;
+const PARTS: u32 = (1 << PART_BITS) - 1;
+const LINES_MAX: u32 = (PART >> PART_BITS) - 1;
+
+/// The index of a part of a line, which no whole line has: an id names one set of lines, also where
+/// another configuration takes other lines apart. `part` counts from 1. `None` beyond the limits: a
+/// million lines, 2,047 parts; such a line is not taken apart.
+pub fn part_index(line: u32, part: u32) -> Option<u32> {
+    let is_known = line <= LINES_MAX && (1..=PARTS).contains(&part);
+    is_known.then_some(PART | line << PART_BITS | part)
+}
+
+/// The line and the part that an index means.
+pub fn line_and_part(index: u32) -> (u32, Option<u32>) {
+    if index & PART == 0 {
+        return (index, None);
+    }
+    ((index ^ PART) >> PART_BITS, Some(index & PARTS))
 }
 
 /// The part of an id that tells a joined record from its first line alone.
@@ -90,9 +112,14 @@ pub(crate) fn write_id_place(out: &mut Vec<u8>, offset: i64, time_ms: i64) {
     out.push(b'-');
 }
 
-/// Appends `<index>[xN-H]`.
+/// Appends `<line>[.<part>][xN-H]`.
 pub(crate) fn write_id_index(out: &mut Vec<u8>, index: u32, joined: Option<Joined>) {
-    write_decimal(out, u64::from(index));
+    let (line, part) = line_and_part(index);
+    write_decimal(out, u64::from(line));
+    if let Some(part) = part {
+        out.push(b'.');
+        write_decimal(out, u64::from(part));
+    }
     if let Some(joined) = joined {
         out.push(b'x');
         write_decimal(out, u64::from(joined.lines));
@@ -107,7 +134,7 @@ pub fn parse_event_id(text: &str) -> Option<EventIdParts> {
     if let Some(parts) = parse_joined(rest, last) {
         return Some(parts);
     }
-    parse_plain(rest, last.parse().ok()?, None)
+    parse_plain(rest, parse_index(last)?, None)
 }
 
 /// A hash over the offsets and indices of all lines of a joined record, in their order.
@@ -130,7 +157,14 @@ fn parse_joined(rest: &str, hash: &str) -> Option<EventIdParts> {
     let (rest, index_and_count) = rest.rsplit_once('-')?;
     let (index, lines) = index_and_count.split_once('x')?;
     let lines = lines.parse().ok()?;
-    parse_plain(rest, index.parse().ok()?, Some(Joined { lines, hash }))
+    parse_plain(rest, parse_index(index)?, Some(Joined { lines, hash }))
+}
+
+fn parse_index(text: &str) -> Option<u32> {
+    match text.split_once('.') {
+        None => text.parse().ok().filter(|index| index & PART == 0),
+        Some((line, part)) => part_index(line.parse().ok()?, part.parse().ok()?),
+    }
 }
 
 fn parse_plain(rest: &str, index: u32, joined: Option<Joined>) -> Option<EventIdParts> {
@@ -208,6 +242,10 @@ mod tests {
         check(&origin("5f0a91c2", "train-logs"), joined, expect);
         let expect = "5f0a91c2%2Db-a%20%2F%22%E8%AE%AD.log-3-1842-mmmug9ur-0";
         check(&origin("5f0a91c2-b", "a /\"训.log"), None, expect);
+        let part = part_index(7, 2).unwrap();
+        let second = Origin { index: part, ..origin("a", "b") };
+        check(&second, None, "a-b-3-1842-mmmug9ur-7.2");
+        check(&second, joined, "a-b-3-1842-mmmug9ur-7.2x14-0f3c9a10");
         let none = Origin { time_ms: -1, partition: -1, offset: -1, ..origin("a", "b") };
         check(&none, None, "a-b-4294967295-18446744073709551615-3w5e11264sgsf-0");
     }
@@ -227,8 +265,22 @@ mod tests {
 
     #[test]
     fn foreign_ids_are_refused() {
-        for text in ["", "-", "a-b-1-2-3", "a-%zz-1-2-3-4", "a-b-1-2-z-x", "AVx0_3K1"] {
+        for text in
+            ["", "-", "a-b-1-2-3", "a-%zz-1-2-3-4", "a-b-1-2-z-x", "AVx0_3K1", "a-b-1-2-3-0.0"]
+        {
             assert_eq!(parse_event_id(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn parts_have_indices_of_their_own() {
+        for (line, part) in [(0, 1), (7, 2), (LINES_MAX, PARTS)] {
+            let index = part_index(line, part).unwrap();
+            assert_eq!(line_and_part(index), (line, Some(part)));
+        }
+        assert_eq!(line_and_part(7), (7, None));
+        for (line, part) in [(0, 0), (0, PARTS + 1), (LINES_MAX + 1, 1)] {
+            assert_eq!(part_index(line, part), None);
         }
     }
 
@@ -245,9 +297,12 @@ mod tests {
         fn ids_round_trip(
             lineage in "[0-9a-f]{8}(-[a-z.]{0,4})?",
             topic in "[ -~]{1,40}|\\PC{1,20}",
-            (partition, offset, time_ms, index) in any::<(i32, i64, i64, u32)>(),
+            (partition, offset, time_ms) in any::<(i32, i64, i64)>(),
+            index in 0..u32::MAX,
             joined in proptest::option::of((2..10_000_u32, any::<u32>())),
         ) {
+            // No part has the number 0.
+            let index = if index & PART != 0 { index | 1 } else { index };
             let joined = joined.map(|(lines, hash)| Joined { lines, hash });
             let origin =
                 Origin { lineage: &lineage, topic: &topic, partition, offset, time_ms, index };

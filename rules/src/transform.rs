@@ -17,6 +17,7 @@ mod format;
 mod line;
 mod marks;
 mod parse;
+mod parts;
 mod record;
 mod redacting;
 mod sample;
@@ -30,8 +31,8 @@ mod view;
 use std::sync::Arc;
 
 use riverhog_parsers::envelope::Envelope;
-use riverhog_parsers::lines::to_text;
-use riverhog_parsers::peel::{Layers, Marks, Peeled, peel};
+use riverhog_parsers::lines::{cut, to_text};
+use riverhog_parsers::peel::{Layers, Marks, Parts, Peeled, peel};
 
 use crate::counters::Counters;
 use crate::event::{DeadReason, Disposition, DropReason, Event, EventBuffer};
@@ -113,8 +114,10 @@ pub struct Line<'a> {
     pub raw: &'a [u8],
     /// Its index within the record, from 0.
     pub index: u32,
-    /// It was longer and was cut.
+    /// It was longer and was cut already.
     pub cut: bool,
+    /// A carriage return stood in front of its end.
+    pub returns: bool,
 }
 
 /// Turns lines into events. One per worker; holds everything that is reused from line to line.
@@ -132,6 +135,9 @@ pub struct Transformer {
     partition: PartitionState,
     /// Records that are complete, before they are events.
     closed: Vec<Closed>,
+    /// What stands on one line.
+    parts: Parts,
+    line_bytes_max: usize,
     /// The line without escape sequences.
     peeled: String,
     line: LineState,
@@ -187,6 +193,8 @@ impl Transformer {
             steps: StepScratch::new(&plan, &bound),
             partition: PartitionState::default(),
             closed: Vec::new(),
+            parts: Parts::default(),
+            line_bytes_max: usize::MAX,
             peeled: String::new(),
             line: LineState::new(&bound),
             redact: RedactScratch::default(),
@@ -226,6 +234,11 @@ impl Transformer {
         &self.partition
     }
 
+    /// Cuts lines, and parts of lines, to so many bytes.
+    pub fn set_line_bytes_max(&mut self, bytes: usize) {
+        self.line_bytes_max = bytes;
+    }
+
     /// Measures how long parse rules take, for one line in 64, by a clock: see
     /// [`Counters::parse_times`]. No event depends on it.
     pub fn set_ticks(&mut self, ticks: Ticks) {
@@ -260,9 +273,10 @@ impl Transformer {
         self.encoded.update(record);
     }
 
-    /// Takes one line of the record begun last. It becomes an event at the end of `out`, unless it
-    /// is held for a record of several lines; records that it completes become events before it.
-    pub fn line(&mut self, record: &Record<'_>, line: &Line<'_>, out: &mut EventBuffer) {
+    /// Takes a line, or a part of one.
+    fn part(&mut self, record: &Record<'_>, line: &Line<'_>, out: &mut EventBuffer) {
+        let (raw, is_cut) = cut(line.raw, self.line_bytes_max);
+        let line = &Line { raw, cut: line.cut || is_cut, ..*line };
         let message = to_text(line.raw);
         if self.plan.peel == Layers::NONE && self.plan.join.is_none() {
             let lines = Lines { joined: None, last_offset: record.offset };
@@ -293,7 +307,8 @@ impl Transformer {
         let Some(join) = &self.plan.join else { return false };
         let place = self.current.expect("a record is begun before its lines");
         let stream = self.contexts.at(place).record.stream;
-        let line = LineOf { index: line.index, raw: line.raw, text, marks, cut: line.cut };
+        let Line { raw, index, cut, returns } = *line;
+        let line = LineOf { index, raw, text, marks, cut, returns };
         let (joiner, closed) = (&mut self.partition.joiner, &mut self.closed);
         joiner.advance(join, record.time_ms, closed);
         let held = joiner.line(join, stream, (record, &line), closed);

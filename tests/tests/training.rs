@@ -2,7 +2,7 @@
 //! each record, and its level, component, rank and beginning.
 //!
 //! The excerpts are in the folder `training-logs` of the one that `RIVERHOG_EXAMPLES` names.
-//! Invariant: what is not yet read as its label says is named here, and nothing else differs.
+//! Invariant: each record is read as its label says.
 
 use anyhow::{Context, Result, ensure};
 use riverhog_tests::{run_command, run_on_file};
@@ -11,23 +11,6 @@ use std::collections::HashMap;
 use std::fs;
 use std::io::Read as _;
 use std::path::Path;
-
-/// Records that are not read as labelled: file, first line, and why.
-const APART: &[(&str, u64, &str)] = &[
-    ("029-fabric-manager.log", 1, "a second line without a sign"),
-    ("029-fabric-manager.log", 6, "a second line without a sign"),
-    ("029-fabric-manager.log", 11, "a second line without a sign"),
-    ("029-fabric-manager.log", 14, "a second line without a sign"),
-    ("033-megatron.log", 4, "two records on one line"),
-    ("039-hf-deepspeed.log", 3, "a log line, and a bar behind it"),
-    ("039-hf-deepspeed.log", 8, "a log line, and a bar behind it"),
-    ("061-vllm.log", 3, "lines of a record that end in CR"),
-    ("063-vllm.log", 8, "a bar, and a log line behind it"),
-    ("063-vllm.log", 9, "a bar, and a log line behind it"),
-    ("063-vllm.log", 10, "a bar, and a log line behind it"),
-    ("063-vllm.log", 11, "a bar, and a log line behind it"),
-    ("073-torchrun.log", 5, "columns of rich over several lines"),
-];
 
 #[test]
 fn labelled_excerpts_are_read_as_their_labels_say() -> Result<()> {
@@ -50,33 +33,34 @@ fn labelled_excerpts_are_read_as_their_labels_say() -> Result<()> {
             }
         }
     }
-    let named: Vec<(String, u64)> =
-        APART.iter().map(|(file, first, _)| ((*file).to_owned(), *first)).collect();
     differing.dedup();
     ensure!(records > 400, "{records} records");
-    ensure!(differing == named, "not as labelled: {differing:?}");
+    ensure!(differing.is_empty(), "not as labelled: {differing:?}");
     Ok(())
 }
 
 /// The events of a file by their lines.
-fn events(file: &Path) -> Result<HashMap<(u64, u64), Value>> {
+fn events(file: &Path) -> Result<HashMap<(u64, u64), Vec<Value>>> {
     let arguments = ["parse", "--as", "training", "--reference", "2026-03-12T00:00:00Z"];
     let finished = run_on_file(file, &arguments)?;
     ensure!(finished.code == Some(0), "{}: {}", file.display(), finished.stderr);
-    let mut events = HashMap::new();
+    let mut events: HashMap<_, Vec<Value>> = HashMap::new();
     for line in finished.stdout.lines() {
         let event: Value = serde_json::from_str(line)?;
         let number = |index: usize| event["lines"][index].as_u64().context("an event has lines");
-        events.insert((number(0)?, number(1)?), event);
+        events.entry((number(0)?, number(1)?)).or_default().push(event);
     }
     Ok(events)
 }
 
-fn is_read(record: &Value, events: &HashMap<(u64, u64), Value>) -> bool {
+/// True when one of the events of the record's lines is it: there are several on some lines.
+fn is_read(record: &Value, events: &HashMap<(u64, u64), Vec<Value>>) -> bool {
     let number = |name: &str| record[name].as_u64().unwrap_or_default();
-    let Some(event) = events.get(&(number("first_line"), number("last_line"))) else {
-        return false;
-    };
+    let events = events.get(&(number("first_line"), number("last_line")));
+    events.into_iter().flatten().any(|event| is_record(record, event))
+}
+
+fn is_record(record: &Value, event: &Value) -> bool {
     let level = match record["level"].as_str() {
         Some("WARNING") => Some("warn".to_owned()),
         level => level.map(str::to_lowercase),

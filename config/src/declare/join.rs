@@ -7,11 +7,17 @@ pub(crate) static PEEL: Section = Section {
     title: "`[peel]`",
     doc: "The raw line stays in `message`. What the layers say becomes `rank` and the fields \
           `local_rank`, `worker`, `pid`, `node`, `task_number` and `torchrun_role`.",
-    settings: &[Setting::new(
-        "layers",
-        Kind::Choices(&[
+    settings: &[
+        Setting::new(
+            "layers",
+            Kind::Choices(&[
             word("ansi", "escape sequences of terminals: colours, cursor movements, links"),
-            word("frames", "all frames of a progress bar but the last"),
+            word(
+                "frames",
+                "of a progress bar all frames but the last; a log line glued behind a bar becomes \
+                 an event of its own",
+            ),
+            word("glued", "a record that another rank wrote right behind the last letter of one"),
             word("rank", "`[rank3]:`, torchrun's `[default3]:`, mpirun's `[1,3]<stdout>:`"),
             word("worker", "`(Worker pid=7, ip=10.0.0.7)`, of Ray and vLLM"),
             word("task", "`3: `, of `srun --label`"),
@@ -19,7 +25,15 @@ pub(crate) static PEEL: Section = Section {
         ]),
         "What comes off, in whatever order it stands.",
     )
-    .absent("`ansi`, `frames`, `rank` and `worker`")],
+    .absent("`ansi`, `frames`, `rank` and `worker`"),
+        Setting::new(
+            "frames_every",
+            Kind::Integer { min: 0, max: 1_000_000 },
+            "With `frames`: of the frames of a progress bar one in so many becomes an event too; 0 \
+             for none but the last.",
+        )
+        .default("0"),
+    ],
     example: "[peel]\nlayers = [\"ansi\", \"frames\", \"rank\", \"worker\", \"task\"]\n",
 };
 

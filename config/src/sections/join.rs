@@ -31,15 +31,18 @@ pub(super) fn read_peel(top: &TopLevel<'_>) -> Layers {
     }
     let reader = top.one("peel", &declare::PEEL);
     let words = reader.choices("layers");
+    let frames_every = reader.integer("frames_every") as u32;
     let is_set = reader.has("layers");
     reader.reject_unknown();
     if !is_set {
-        return Layers::SURE;
+        return Layers { frames_every, ..Layers::SURE };
     }
     let has = |word: &str| words.contains(&word);
     Layers {
         ansi: has("ansi"),
         frames: has("frames"),
+        frames_every,
+        glued: has("glued"),
         rank: has("rank"),
         worker: has("worker"),
         task: has("task"),

@@ -9,7 +9,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
 use super::CommandError;
-use super::parse::read_until;
+use super::input::read_line;
 
 /// Longest line looked at.
 pub(super) const LINE_BYTES_MAX: usize = 16 << 20;
@@ -28,7 +28,7 @@ pub(super) fn answer_all<T: Request>(
     out: &mut impl Write,
 ) -> Result<(), CommandError> {
     let mut line = Vec::new();
-    while read_until(input, b'\n', &mut line, LINE_BYTES_MAX)?.is_some() {
+    while read_line(input, b'\n', &mut line, LINE_BYTES_MAX)? {
         if line.trim_ascii().is_empty() {
             continue;
         }

@@ -13,8 +13,8 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::batch::{LINE_BYTES_MAX, Request, answer_all};
+use super::input::read_line;
 use super::marked::marked;
-use super::parse::read_until;
 use super::{CommandError, Console, Exit};
 use crate::clock;
 
@@ -104,7 +104,7 @@ fn each_line(
     out: &mut impl Write,
 ) -> Result<(), CommandError> {
     let mut line = Vec::new();
-    while read_until(input, b'\n', &mut line, LINE_BYTES_MAX)?.is_some() {
+    while read_line(input, b'\n', &mut line, LINE_BYTES_MAX)? {
         writeln!(out, "{}", answer(parser, &to_text(&line), reference_ns))?;
     }
     Ok(())

@@ -14,8 +14,8 @@ use serde::Deserialize;
 use serde_json::{Map, Number, Value, json};
 
 use super::batch::{LINE_BYTES_MAX, Request, answer_all};
+use super::input::read_line;
 use super::marked::marked;
-use super::parse::read_until;
 use super::{CommandError, Console, Exit};
 
 const EXAMPLES: &str = r#"Examples:
@@ -131,7 +131,7 @@ fn each_line(
     out: &mut impl Write,
 ) -> Result<(), CommandError> {
     let (mut line, mut fields) = (Vec::new(), Fields::new());
-    while read_until(input, end, &mut line, LINE_BYTES_MAX)?.is_some() {
+    while read_line(input, end, &mut line, LINE_BYTES_MAX)? {
         let text = to_text(&line);
         writeln!(out, "{}", parser.answer(&text, &mut fields))?;
     }

@@ -20,8 +20,8 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::batch::{LINE_BYTES_MAX, Request, answer_all};
+use super::input::read_line;
 use super::marked::marked;
-use super::parse::read_until;
 use super::{CommandError, Console, Exit, Format};
 
 const EXAMPLES: &str = r#"Examples:
@@ -126,7 +126,7 @@ fn each_line(
 ) -> Result<(), CommandError> {
     let mut scratch = grok.scratch();
     let (mut line, mut captures) = (Vec::new(), Vec::new());
-    while read_until(input, end, &mut line, LINE_BYTES_MAX)?.is_some() {
+    while read_line(input, end, &mut line, LINE_BYTES_MAX)? {
         let text = to_text(&line);
         let outcome = grok.run(&text, &mut scratch, &mut captures);
         match as_text {

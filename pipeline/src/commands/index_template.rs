@@ -97,6 +97,7 @@ fn properties() -> Value {
                 "offset": {"type": "long"},
                 "time": {"type": "long"},
                 "index": {"type": "integer"},
+                "part": {"type": "integer"},
             },
         },
         "event_id": keyword(),

@@ -17,6 +17,7 @@ mod dissect;
 mod error;
 mod grok;
 mod index_template;
+mod input;
 mod marked;
 mod parse;
 mod run;

@@ -12,12 +12,13 @@ use chrono::DateTime;
 use clap::Args;
 use riverhog_parsers::formats::{Format, FormatParser};
 use riverhog_parsers::grok::{Grok, GrokOptions};
-use riverhog_parsers::peel::Layers;
+use riverhog_parsers::peel::{Layers, Parts};
 use riverhog_parsers::time::TimeParser;
 use riverhog_rules::event::{Disposition, EventBuffer};
 use riverhog_rules::join::Join;
 use riverhog_rules::plan::{LineParser, ParseRule, Plan, TimeRule};
 
+use super::input::read_until;
 use super::trial::{Given, Trial};
 use super::{CommandError, Console, Exit, load};
 use crate::clock;
@@ -140,7 +141,10 @@ fn parse(
     let given = |offset| Given { topic: "stdin", offset, key: None, headers: &[], received_ns };
     // Where the lines begin that an event may still be made of, and their numbers.
     let mut numbers: VecDeque<(i64, u64)> = VecDeque::new();
-    while let Some(read) = read_line(input, &mut line, kept_max)? {
+    let layers = trial.peel();
+    let mut parts = Parts::default();
+    let mut shorten = |line: &mut Vec<u8>| parts.shorten(line, layers);
+    while let Some(read) = read_until(input, b'\n', &mut line, (kept_max, &mut shorten))? {
         number += 1;
         numbers.push_back((offset, number));
         write_events(trial.next(&given(offset), &line), &numbers, out)?;
@@ -173,49 +177,6 @@ fn write_events(
         writeln!(out, ",\"lines\":[{first},{last}]}}")?;
     }
     Ok(())
-}
-
-/// Reads a line without its end into `line`, at most `kept_max` bytes of it; the bytes it took of
-/// the input, or `None` at its end.
-pub(super) fn read_line(
-    input: &mut impl BufRead,
-    line: &mut Vec<u8>,
-    kept_max: usize,
-) -> Result<Option<usize>, CommandError> {
-    read_until(input, b'\n', line, kept_max)
-}
-
-/// As [`read_line`], to another end.
-pub(super) fn read_until(
-    input: &mut impl BufRead,
-    end: u8,
-    line: &mut Vec<u8>,
-    kept_max: usize,
-) -> Result<Option<usize>, CommandError> {
-    line.clear();
-    let mut read = 0;
-    loop {
-        let buffer = match input.fill_buf() {
-            Ok(buffer) => buffer,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-            Err(error) => return Err(CommandError::Input(error)),
-        };
-        if buffer.is_empty() {
-            return Ok((read > 0).then_some(read));
-        }
-        let at = memchr::memchr(end, buffer);
-        let part = &buffer[..at.unwrap_or(buffer.len())];
-        line.extend_from_slice(&part[..part.len().min(kept_max - line.len())]);
-        let taken = part.len() + usize::from(at.is_some());
-        input.consume(taken);
-        read += taken;
-        if at.is_some() {
-            if end == b'\n' && line.last() == Some(&b'\r') {
-                line.pop();
-            }
-            return Ok(Some(read));
-        }
-    }
 }
 
 #[cfg(test)]
@@ -268,16 +229,6 @@ mod tests {
         let numbers: Vec<_> =
             lines.map(|event: serde_json::Value| event["lines"].to_string()).collect();
         assert_eq!(numbers, ["[1,1]", "[2,4]", "[5,5]", "[6,7]"]);
-    }
-
-    #[test]
-    fn an_endless_line_does_not_eat_memory() {
-        let mut line = Vec::new();
-        let long = vec![b'x'; 100_000];
-        let mut input = io::BufReader::with_capacity(1000, &long[..]);
-        assert_eq!(read_line(&mut input, &mut line, 10).unwrap(), Some(100_000));
-        assert_eq!((line.len(), line.capacity() < 1000), (10, true));
-        assert_eq!(read_line(&mut input, &mut line, 10).unwrap(), None);
     }
 
     #[test]

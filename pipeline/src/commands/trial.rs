@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use riverhog_config::{Config, EnvelopeKind};
 use riverhog_parsers::envelope::{Envelope, Unwrapper};
-use riverhog_parsers::lines::cut;
+use riverhog_parsers::peel::Layers;
 use riverhog_rules::counters::Counters;
 use riverhog_rules::event::EventBuffer;
 use riverhog_rules::plan::Plan;
@@ -35,6 +35,7 @@ pub(super) struct Trial {
     transformer: Transformer,
     unwrapper: Unwrapper,
     envelope: EnvelopeKind,
+    peel: Layers,
     line_bytes_max: usize,
     events: EventBuffer,
 }
@@ -42,8 +43,12 @@ pub(super) struct Trial {
 impl Trial {
     /// A trial of a plan without a source.
     pub(super) fn of_plan(plan: Arc<Plan>) -> Trial {
+        let peel = plan.peel;
+        let mut transformer = Transformer::new(plan);
+        transformer.set_line_bytes_max(LINE_BYTES_MAX);
         Trial {
-            transformer: Transformer::new(plan),
+            transformer,
+            peel,
             unwrapper: Unwrapper::new(),
             envelope: EnvelopeKind::Auto,
             line_bytes_max: LINE_BYTES_MAX,
@@ -62,8 +67,14 @@ impl Trial {
         if let Some(source) = config.sources.first() {
             trial.envelope = source.envelope;
             trial.line_bytes_max = source.line_max_bytes;
+            trial.transformer.set_line_bytes_max(source.line_max_bytes);
         }
         trial
+    }
+
+    /// What comes off a line.
+    pub(super) fn peel(&self) -> Layers {
+        self.peel
     }
 
     /// Most bytes of a line that are looked at.
@@ -111,16 +122,16 @@ impl Trial {
         let kind = self.envelope;
         let of_value = record(given, None);
         let (mut index, mut first) = (0, None);
-        let Trial { unwrapper, transformer, events, line_bytes_max, .. } = self;
-        unwrap(unwrapper, kind, value, |envelope, lines| {
+        let Trial { unwrapper, transformer, events, .. } = self;
+        unwrap(unwrapper, kind, value, |envelope, mut lines| {
             if index == 0 {
                 first = envelope.cloned();
             }
             let record = Record { envelope, ..of_value };
             transformer.begin_record(&record);
-            for line in lines {
-                let (raw, cut) = cut(line, *line_bytes_max);
-                transformer.line(&record, &Line { raw, index, cut }, events);
+            while let Some(raw) = lines.next() {
+                let returns = lines.has_returned();
+                transformer.line(&record, &Line { raw, index, cut: false, returns }, events);
                 index += 1;
             }
             ControlFlow::Continue(())

@@ -156,6 +156,7 @@ struct SourceMetrics {
     rebalances: Counter<u64>,
     parse_lines: Counter<u64>,
     transform_lines: Counter<u64>,
+    overwritten_frames: Counter<u64>,
     records_closed_early: Counter<u64>,
     parse_seconds: Histogram<f64>,
     unknown_host_lines: Counter<u64>,
@@ -196,6 +197,10 @@ impl SourceMetrics {
             transform_lines: counter(
                 "riverhog_transform_lines_total",
                 "Lines taken by a transform step, by step and outcome: applied, failed, dropped.",
+            ),
+            overwritten_frames: counter(
+                "riverhog_peel_overwritten_frames_total",
+                "Frames of progress bars left out, since a later one wrote over them.",
             ),
             records_closed_early: counter(
                 "riverhog_join_closed_early_total",
@@ -453,6 +458,7 @@ mod tests {
         metrics.rebalances("assigned");
         metrics.parse_lines("swift", "matched", 4);
         metrics.transform_lines("quiet", "dropped", 3);
+        metrics.overwritten_frames("logs", 90);
         metrics.records_closed_early(2);
         metrics.parse_seconds("swift", 3e-7);
         metrics.unknown_hosts(6);
@@ -508,6 +514,7 @@ mod tests {
             "riverhog_parse_lines_total",
             "riverhog_parse_seconds",
             "riverhog_partition_held",
+            "riverhog_peel_overwritten_frames_total",
             "riverhog_rebalances_total",
             "riverhog_redacted_values_total",
             "riverhog_sink_bytes_total",

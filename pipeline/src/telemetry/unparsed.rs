@@ -50,7 +50,7 @@ fn to_json((partition, line): &(Partition, UnparsedLine)) -> Value {
         "topic": &*partition.topic,
         "partition": partition.number,
         "offset": line.offset,
-        "index": line.index,
+        "index": riverhog_rules::origin::line_and_part(line.index).0,
         "line": line.text,
         "cut": line.cut,
     })

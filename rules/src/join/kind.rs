@@ -1,13 +1,14 @@
 //! The forms of records of several lines: how each begins, and what continues it.
 //!
 //! Invariant: most lines are told to open nothing by their first bytes. Next stop: `python`,
-//! `stack`, where the forms are; `own`, for those of a configuration.
+//! `stack`, `repeated`, where the forms are; `own`, for those of a configuration.
 use std::sync::LazyLock;
 
 use memchr::memmem::Finder;
 
 use super::own::JoinRule;
 use super::python::{self, Python};
+use super::repeated::Header;
 use super::stack::{self, Stack};
 use super::{Join, Step};
 
@@ -18,19 +19,24 @@ pub(super) enum Kind {
     Stack(Stack),
     /// A form of one's own, by its number.
     Own(usize),
+    /// A message whose lines end in a return and have the same header each.
+    Repeated(Header),
 }
 
 static OOM_KILLER: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(" oom-killer:"));
 
 impl Kind {
     /// The form that a line opens.
-    pub(super) fn opened_by(text: &str, join: &Join) -> Option<Kind> {
+    pub(super) fn opened_by(text: &str, returns: bool, join: &Join) -> Option<Kind> {
         let own = join.rules.iter().position(|rule: &JoinRule| rule.opens(text));
         if let Some(own) = own {
             return Some(Kind::Own(own));
         }
         if !join.builtin {
             return None;
+        }
+        if returns && let Some(header) = Header::of(text) {
+            return Some(Kind::Repeated(header));
         }
         let bytes = text.as_bytes();
         let found = match bytes.first()? {
@@ -40,6 +46,7 @@ impl Kind {
             b'=' => stack::border(text).map(Kind::Stack),
             b'[' => stack::bracket(text).map(Kind::Stack),
             b'{' => stack::printed(text).map(Kind::Stack),
+            b'0' | b'1' => stack::rich(text).map(Kind::Stack),
             b't' | b'E' | b'f' | b'*' | b'c' | b'j' | b'o' | b'i' => {
                 stack::opened_by(text).map(Kind::Stack)
             }
@@ -49,10 +56,11 @@ impl Kind {
     }
 
     /// What the record makes of the next line of its stream.
-    pub(super) fn next(&mut self, text: &str, join: &Join) -> Step {
+    pub(super) fn next(&mut self, text: &str, returns: bool, join: &Join) -> Step {
         match self {
             Kind::Python(python) => python.next(text),
             Kind::Stack(stack) => stack.next(text),
+            Kind::Repeated(header) => header.next(text, returns),
             Kind::Own(own) => join.rules.get(*own).map_or(Step::No, |rule| rule.next(text)),
         }
     }

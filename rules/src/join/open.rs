@@ -23,6 +23,8 @@ pub struct LineOf<'a> {
     pub marks: Marks<'a>,
     /// It was longer and was cut.
     pub cut: bool,
+    /// A carriage return stood in front of its end.
+    pub returns: bool,
 }
 
 /// What became of a line.
@@ -242,7 +244,8 @@ impl Joiner {
                 return held;
             }
         }
-        let Some(kind) = Kind::opened_by(line.text, join) else { return Held::Alone };
+        let kind = Kind::opened_by(line.text, line.returns, join);
+        let Some(kind) = kind else { return Held::Alone };
         let closed = Closed::new(OwnedRecord::of(record), line);
         let bytes = closed.bytes();
         self.open.push(Open {
@@ -285,7 +288,7 @@ impl Joiner {
             let is_borrowed = open.process != process;
             let tail: usize = open.tail.iter().map(|it| it.raw.len() + 1).sum();
             let fits = open.record.raw.len() + tail + line.raw.len() < join.bytes_max;
-            let step = if fits { open.kind.next(line.text, join) } else { Step::No };
+            let step = if fits { open.kind.next(line.text, line.returns, join) } else { Step::No };
             match step {
                 Step::No if is_borrowed => return None,
                 Step::No => {
@@ -306,13 +309,17 @@ impl Joiner {
             for blank in std::mem::take(&mut open.tail) {
                 open.record.append(blank);
             }
-            open.record.push(record.offset, line);
+            let text = match step {
+                Step::Behind(length, _) => &line.text[length..],
+                _ => line.text,
+            };
+            open.record.push(record.offset, &LineOf { text, ..*line });
         }
         open.last_time_ms = record.time_ms;
         open.bytes = open.record.bytes() + open.tail.iter().map(Closed::bytes).sum::<usize>();
         self.bytes = self.bytes + open.bytes - before;
         let is_full = open.record.lines.len() + open.tail.len() >= join.lines_max;
-        if step == Step::End || is_full {
+        if matches!(step, Step::End | Step::Behind(_, false)) || is_full {
             self.close(index, out);
         }
         // The oldest go, never this one for what older ones hold: reading may begin behind those.

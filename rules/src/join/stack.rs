@@ -49,7 +49,14 @@ pub(super) enum Stack {
     Indented,
     /// An object printed over several lines.
     Printed,
+    /// A message of NVIDIA's fabric manager, whose payload stands on the next line.
+    FabricManager,
+    /// A message of rich's handler, which goes on in its own column.
+    Rich,
 }
+
+/// The columns in front of rich's message are as wide at least.
+const RICH_COLUMNS_MIN: usize = 18;
 
 /// True for a line that goes on with the message of an exception.
 pub(super) fn continues_message(text: &str) -> bool {
@@ -86,6 +93,9 @@ pub(super) fn border(text: &str) -> Option<Stack> {
 /// What a line that begins with a bracket opens.
 pub(super) fn bracket(text: &str) -> Option<Stack> {
     let bytes = text.as_bytes();
+    if bytes.get(4) == Some(&b' ') && text.contains("Message header details:") {
+        return Some(Stack::FabricManager);
+    }
     match bytes.get(1)? {
         b'E' | b'F' | b'W' => {
             let says = |words: &str| text.contains(words);
@@ -93,6 +103,7 @@ pub(super) fn bracket(text: &str) -> Option<Stack> {
         }
         b'N' if text.starts_with("[NeMo ") => Some(Stack::Indented),
         b'0'..=b'9' if is_header(text.trim_end()) => Some(Stack::Header),
+        b'0'..=b'9' => rich(text),
         _ => None,
     }
 }
@@ -104,6 +115,22 @@ fn is_header(text: &str) -> bool {
         return false;
     };
     before.ends_with(']') && place.contains(".py:") && !place.contains([' ', '[', ']'])
+}
+
+/// `[05/15/24 10:23:45] INFO     …`, `[10:23:45] INFO     …` and `05/15 [10:23:45] INFO     …`.
+pub(super) fn rich(text: &str) -> Option<Stack> {
+    let (before, after) = text.split_once("] ")?;
+    let (date, clock) = before.split_once('[')?;
+    let clock = clock.rsplit_once(' ').map_or(clock, |(_, clock)| clock);
+    let is_clock = clock.len() == 8 && clock.bytes().all(|it| it.is_ascii_digit() || it == b':');
+    (is_clock && date.len() <= 6 && begins_with_level(after)).then_some(Stack::Rich)
+}
+
+/// A level in a column of its own.
+fn begins_with_level(text: &str) -> bool {
+    let (word, after) = text.split_once(' ').unwrap_or((text, ""));
+    let is_upper = word.bytes().all(|it| it.is_ascii_uppercase());
+    is_upper && riverhog_parsers::level::Level::parse(word).is_some() && !after.is_empty()
 }
 
 fn is_code(text: &str) -> bool {
@@ -162,6 +189,15 @@ impl Stack {
             Stack::Header => Step::End,
             Stack::Indented => take(text.starts_with("    ")),
             Stack::Printed => take(text.starts_with([' ', '\'', '}', ']'])),
+            Stack::FabricManager if text.starts_with("Message payload details:") => Step::End,
+            Stack::FabricManager => Step::No,
+            // A message of the same second has a level in its column.
+            Stack::Rich => {
+                let message = text.trim_start_matches(' ');
+                let columns = text.len() - message.len();
+                let goes_on = !message.is_empty() && !begins_with_level(message);
+                take(columns >= RICH_COLUMNS_MIN && goes_on)
+            }
         }
     }
 

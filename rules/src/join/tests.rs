@@ -26,25 +26,48 @@ fn record(offset: i64, time_ms: i64) -> Record<'static> {
     }
 }
 
+/// The texts of the records of more than one line.
+fn texts(lines: &[(i64, String)]) -> Vec<String> {
+    let (mut joiner, mut out, mut scratch) = (Joiner::default(), Vec::new(), String::new());
+    for (offset, (time_ms, text)) in lines.iter().enumerate() {
+        feed(&mut joiner, &join(), (offset as i64, *time_ms, text), &mut scratch, &mut out);
+    }
+    joiner.close_all(&mut out);
+    out.into_iter().filter(|closed| closed.lines.len() > 1).map(|closed| closed.text).collect()
+}
+
+/// A line of the only stream; true when it is a record of its own.
+fn feed(
+    joiner: &mut Joiner,
+    join: &Join,
+    (offset, time_ms, text): (i64, i64, &str),
+    scratch: &mut String,
+    out: &mut Vec<Closed>,
+) -> bool {
+    let raw = text.strip_suffix('\r').unwrap_or(text);
+    let peeled = peel(raw, Layers::ALL, scratch);
+    let line = LineOf {
+        index: 0,
+        raw: raw.as_bytes(),
+        text: peeled.text,
+        marks: peeled.marks,
+        cut: false,
+        returns: raw.len() < text.len(),
+    };
+    joiner.advance(join, time_ms, out);
+    joiner.line(join, 7, (&record(offset, time_ms), &line), out) == Held::Alone
+}
+
 /// Numbers of the lines of each record, in the order in which the records are complete. Lines are
 /// (record time in ms, text); each is a record of Kafka's.
 fn records(join: &Join, lines: &[(i64, String)], from: usize) -> Vec<Vec<i64>> {
     let (mut joiner, mut out, mut found) = (Joiner::default(), Vec::new(), Vec::new());
     let mut scratch = String::new();
     for (offset, (time_ms, text)) in lines.iter().enumerate().skip(from) {
-        let peeled = peel(text, Layers::ALL, &mut scratch);
-        let record = record(offset as i64, *time_ms);
-        let line = LineOf {
-            index: 0,
-            raw: text.as_bytes(),
-            text: peeled.text,
-            marks: peeled.marks,
-            cut: false,
-        };
-        joiner.advance(join, *time_ms, &mut out);
-        let held = joiner.line(join, 7, (&record, &line), &mut out);
+        let line = (offset as i64, *time_ms, text.as_str());
+        let is_alone = feed(&mut joiner, join, line, &mut scratch, &mut out);
         found.extend(out.drain(..).map(|closed| closed.lines.iter().map(|it| it.0).collect()));
-        if held == Held::Alone {
+        if is_alone {
             found.push(vec![offset as i64]);
         }
     }
@@ -66,7 +89,8 @@ fn check(text: &str, expect: &str) {
 
 #[track_caller]
 fn check_with(join: &Join, text: &str, expect: &str) {
-    let lines: Vec<(i64, String)> = text.lines().map(|line| (0, line.to_owned())).collect();
+    let lines = text.trim_end_matches('\n').split('\n');
+    let lines: Vec<(i64, String)> = lines.map(|line| (0, line.to_owned())).collect();
     let mut found = records(join, &lines, 0);
     let mut all: Vec<i64> = found.concat();
     all.sort_unstable();
@@ -204,6 +228,36 @@ fn stacks_warnings_and_reports() {
            Killed process 7 (python)\n[ 12.7] oom_reaper: reaped process 7\n[ 12.8] eth0: up",
         "0-3",
     );
+}
+
+#[test]
+fn messages_in_columns_and_payloads() {
+    let columns = " ".repeat(26);
+    check(
+        &format!(
+            "08/21 [01:46:27] WARNING  | >> Skipping `a` due  data.py:135\n{columns}to Error: x    \n\
+             {columns}supported!\n\n[05/15/24 10:23:45] INFO     a   b.py:1\n{columns}   b\n\
+             {columns}   INFO     c"
+        ),
+        "0-2 4-5",
+    );
+    check("[10:23:45] INFO     a\n   b\n[10:23:45 x] INFO y\n                      b", "");
+    check(
+        "[Feb 25 2025 13:59:45] [INFO] [tid 1803] Received an inband message:  Message header \
+         details: magic Id:adbc\nMessage payload details:Team release request: x\n\n\
+         [Feb 25 2025 13:59:45] [INFO] [tid 1808] multicast group 0 is freed.",
+        "0-1",
+    );
+}
+
+#[test]
+fn a_return_and_the_same_header_go_on() {
+    let header = "(APIServer pid=4) INFO 08-02 10:27:03 [api_utils.py:339] ";
+    check(&format!("{header}\r\n{header}a\r\n{header}b\n{header}c\nx"), "0-2");
+    check(&format!("{header}a\n{header}b"), "");
+    check(&format!("{header}a\r\nINFO 08-02 10:27:03 [api_utils.py:340] b\r\nx\r\ny\r"), "");
+    let lines = [format!("{header}a\r"), format!("{header}b")].map(|line| (0, line));
+    assert_eq!(texts(&lines), ["INFO 08-02 10:27:03 [api_utils.py:339] a\nb"]);
 }
 
 #[test]

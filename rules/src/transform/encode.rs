@@ -13,7 +13,7 @@ use super::steps::Edit;
 use super::view::{Parsed, View};
 use crate::event::{Event, EventBuffer};
 use crate::json::{write_escaped, write_int, write_string};
-use crate::origin::write_id_index;
+use crate::origin::{line_and_part, write_id_index};
 use crate::stamp::Stamp;
 
 /// Everything that a document says.
@@ -74,7 +74,12 @@ impl Document<'_> {
         write_tags(out, parsed);
         out.extend_from_slice(&self.record.origin_head);
         out.extend_from_slice(&self.record.origin_tail);
-        write_int(out, i64::from(event.index));
+        let (line, part) = line_and_part(event.index);
+        write_int(out, i64::from(line));
+        if let Some(part) = part {
+            out.extend_from_slice(br#","part":"#);
+            write_int(out, i64::from(part));
+        }
         out.extend_from_slice(br#"},"event_id":""#);
         event.id.0 = position(out);
         out.extend_from_slice(&self.record.id_head);

@@ -40,7 +40,7 @@ pub fn document_sample() -> String {
         CUDA out of memory.";
     let mut out = EventBuffer::new();
     transformer.begin_record(&record);
-    transformer.line(&record, &Line { raw, index: 0, cut: true }, &mut out);
+    transformer.line(&record, &Line { raw, index: 0, cut: true, returns: false }, &mut out);
     String::from_utf8_lossy(out.document(&out.events[0])).into_owned()
 }
 

@@ -21,6 +21,7 @@ use crate::hosts::HostTable;
 use crate::join::Join;
 use crate::labels::LabelRule;
 use crate::names::{Names, Stage};
+use crate::origin::line_and_part;
 use crate::origin::parse_event_id;
 use crate::plan::{LineParser, ParseRule, Tables, Target, TimeRule};
 use crate::route::Route;
@@ -96,7 +97,7 @@ fn run(plan: Plan, records: &[(Record<'_>, &[u8])]) -> (EventBuffer, Counters) {
     let mut out = EventBuffer::new();
     for (record, raw) in records {
         transformer.begin_record(record);
-        transformer.line(record, &Line { raw, index: 0, cut: false }, &mut out);
+        transformer.line(record, &Line { raw, index: 0, cut: false, returns: false }, &mut out);
     }
     (out, transformer.take_counters())
 }
@@ -304,7 +305,11 @@ fn hosts_are_looked_up_and_counted() {
         out.clear();
         for record in &records {
             transformer.begin_record(record);
-            transformer.line(record, &Line { raw: b"x", index: 0, cut: false }, &mut out);
+            transformer.line(
+                record,
+                &Line { raw: b"x", index: 0, cut: false, returns: false },
+                &mut out,
+            );
         }
         let documents = out.events.iter().map(|event| out.document(event));
         documents.map(|json| serde_json::from_slice::<Json>(json).unwrap()["host"].take()).collect()
@@ -328,7 +333,7 @@ fn a_table_swapped_between_two_lines_counts_at_once() {
     let mut transformer = Transformer::new(Arc::new(plan()));
     let mut out = EventBuffer::new();
     transformer.begin_record(&record());
-    let line = Line { raw: b"x", index: 0, cut: false };
+    let line = Line { raw: b"x", index: 0, cut: false, returns: false };
     transformer.set_tables(&Tables::default());
     transformer.line(&record(), &line, &mut out);
     assert!(shown(&out, &out.events[0], &["host"]).ends_with(r#"host={"name":"gpu-07"}"#));
@@ -469,7 +474,7 @@ fn joined_lines_have_one_id() {
     for (number, line) in lines.into_iter().enumerate() {
         let record = Record { offset: 18_422 + number as i64, ..record() };
         transformer.begin_record(&record);
-        let line = Line { raw: line.as_bytes(), index: 7, cut: false };
+        let line = Line { raw: line.as_bytes(), index: 7, cut: false, returns: false };
         transformer.line(&record, &line, &mut out);
         assert_eq!(transformer.partition().open_from(), Some(18_422));
     }
@@ -494,11 +499,54 @@ fn joined_lines_have_one_id() {
     assert!(out.lines_of(0).is_none());
     // A line that was held and joined nothing is told too: its batch may be gone.
     transformer.begin_record(&last);
-    let alone = Line { raw: lines[0].as_bytes(), index: 0, cut: false };
+    let alone = Line { raw: lines[0].as_bytes(), index: 0, cut: false, returns: false };
     transformer.line(&last, &alone, &mut out);
     transformer.close_records(&last, &mut out);
     assert_eq!((out.events.len(), out.events[2].joined), (3, None));
     assert_eq!(out.lines_of(2).expect("it was held").line(0), lines[0].as_bytes());
+}
+
+#[test]
+fn parts_of_a_line_are_events_of_their_own() {
+    let plan = Plan { peel: Layers::SURE, unparsed: UnparsedPolicy::Keep, ..plan() };
+    let mut transformer = Transformer::new(Arc::new(plan));
+    transformer.set_line_bytes_max(60);
+    let mut out = EventBuffer::new();
+    transformer.begin_record(&record());
+    let bar = " 50%|# | 1/2 [00:01<00:01, 1.0it/s]";
+    let lines = [
+        format!("(W pid=4) \r{bar}\r{bar}{LINE}"),
+        format!("\r{bar}\r{bar}"),
+        format!("INFO {}", "x".repeat(60)),
+        "a\rb".to_owned(),
+    ];
+    for (index, line) in (0..).zip(&lines) {
+        let line = Line { raw: line.as_bytes(), index, cut: false, returns: false };
+        transformer.line(&record(), &line, &mut out);
+    }
+    let parts = out.events.iter().map(|event| parse_event_id(out.id(event)).unwrap().index);
+    let parts: Vec<_> = parts.map(line_and_part).collect();
+    let expect = [(0, Some(1)), (0, Some(2)), (1, None), (2, None), (3, None)];
+    assert_eq!(parts, expect);
+    let shown = |number: usize| {
+        shown(
+            &out,
+            &out.events[number],
+            &["level", "content", "fields", "tags", "origin", "message"],
+        )
+    };
+    let first = shown(0);
+    assert!(first.contains(&format!(r#"content="{bar}""#)), "{first}");
+    assert!(first.contains(r#""index":0,"part":1}"#), "{first}");
+    assert!(first.contains(&format!(r#"message="(W pid=4) {bar}""#)), "{first}");
+    let second = shown(1);
+    assert!(second.contains(r#"level="error""#) && second.contains(r#""part":2"#), "{second}");
+    assert!(second.contains(r#""worker":"W""#) && second.contains("_cut"), "{second}");
+    assert!(shown(2).contains(&format!(r#"content="{bar}""#)), "{}", shown(2));
+    assert!(shown(3).contains("_cut"), "{}", shown(3));
+    assert!(shown(4).contains(r#"content="a\rb""#), "{}", shown(4));
+    let counters = transformer.take_counters();
+    assert_eq!((counters.lines, counters.overwritten_frames, counters.cut), (5, 2, 2));
 }
 
 #[test]
@@ -553,7 +601,7 @@ fn more_hosts_than_are_remembered_stay_apart() {
         let headers: [(&str, &[u8]); 2] = [("task", host.as_bytes()), ("host", host.as_bytes())];
         let record = Record { headers: &headers, partition: step % 3, ..record() };
         worker.begin_record(&record);
-        worker.line(&record, &Line { raw: b"x", index: 0, cut: false }, &mut out);
+        worker.line(&record, &Line { raw: b"x", index: 0, cut: false, returns: false }, &mut out);
         let shown = shown(&out, out.events.last().unwrap(), &["host/name", "labels/task"]);
         let expect = format!("host/name=\"{host}\" labels/task=\"{host}\"");
         assert!(shown.ends_with(&expect) && shown.contains(&format!("{host}/")), "{shown}");

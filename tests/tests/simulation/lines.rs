@@ -1,8 +1,11 @@
 //! The simulated training job: lines whose task decides their level and so their route, single
-//! lines, records joined of an opener and its continuations, and Kafka records of several lines.
+//! lines, records joined of an opener and its continuations, Kafka records of several lines, and
+//! lines of several parts.
 //!
 //! Invariant: every line carries a `rid` of its own, by which the checker finds it in any store,
 //! and the last lines of a partition close every record that is open.
+
+use std::fmt::Write as _;
 
 use crate::random::Random;
 
@@ -95,12 +98,28 @@ impl Log {
             let kind = if opens { "open" } else { "one" };
             self.open[stream] = opens.then(|| (task, random.between(1, 2) as u32));
             let word = if poison { "poison" } else { "fine" };
-            value.push_str(&single(now_ms, task, stream, rid, kind, word));
+            let line = single(now_ms, task, stream, rid, kind, word);
+            if !poison && !opens && random.chance(10) {
+                // A bar, and a line behind it: two parts with one prefix.
+                let (prefix, bar) = line.split_once("]: ").expect("the line has a prefix");
+                let behind = single(now_ms, task, stream, rid + 1, "one", "fine");
+                let behind = behind.split_once("]: ").map_or("", |(_, behind)| behind);
+                write!(value, "{prefix}]: \r{bar} 50%|#| 1/2 [0<1]{behind}")
+                    .expect("writing to a String cannot fail");
+                self.written(lines, rids, (task, false));
+            } else {
+                value.push_str(&line);
+            }
             (task, poison)
         };
+        self.written(lines, rids, (task, poison));
+    }
+
+    /// Notes the next line.
+    fn written(&self, lines: &mut Vec<Written>, rids: &mut Vec<u64>, (task, poison): (char, bool)) {
+        rids.push(lines.len() as u64);
         let (offset, incarnation) = (self.next_offset, self.incarnation);
         lines.push(Written { offset, incarnation, task, poison, excused: false });
-        rids.push(rid);
     }
 
     fn push(&mut self, value: String, rids: Vec<u64>, now_ms: i64) {

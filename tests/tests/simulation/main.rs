@@ -20,6 +20,7 @@ use std::sync::{Arc, Mutex};
 use riverhog::delivery_rules::DeliveryRules;
 use riverhog::driver::Ended;
 
+use crate::lines::rids_of;
 use crate::member::Member;
 use crate::store::Shared;
 use crate::variants::{ARCHIVE, COUNT, SEARCH};
@@ -315,13 +316,15 @@ impl Run {
         for keys in [&[" s=", " task="][..], &[" task="]] {
             let mut seen = std::collections::BTreeSet::new();
             for record in &world.logs[partition].records {
-                for (text, rid) in record.value.lines().zip(&record.rids) {
+                for text in record.value.split('\n') {
                     let value = |key: &&str| text.split(*key).nth(1).unwrap_or("").chars().next();
                     let stream: Vec<Option<char>> = keys.iter().map(value).collect();
                     if !text.contains("]: + ") {
                         seen.insert(stream);
                     } else if !seen.contains(&stream) {
-                        world.lines[*rid as usize].excused = true;
+                        for rid in rids_of(text) {
+                            world.lines[rid as usize].excused = true;
+                        }
                     }
                 }
             }

@@ -1,5 +1,6 @@
 //! The configurations of the simulation: a base and five changes of it (routes, prefixes, zone,
-//! parser, what tells streams apart), each compiled once for all seeds, with the real transform.
+//! parser, what tells streams apart and whether lines have parts), each compiled once for all
+//! seeds, with the real transform.
 //!
 //! Invariant: a line's destinations follow from its task and the variant alone
 //! ([`Variant::sinks_of`]), so that the checker needs no second parser.
@@ -51,8 +52,8 @@ fn compile(number: usize) -> Variant {
 fn text(number: usize) -> String {
     let prefix = if number == 2 { "{task}/all/" } else { "{task}/{timestamp:%Y-%m-%d}/" };
     let zone = if number == 3 { "Asia/Shanghai" } else { "UTC" };
-    // Streams are told apart by rank and task, or by the task alone.
-    let layers = if number == 5 { "'worker'" } else { "'worker', 'rank'" };
+    // Streams are told apart by rank and task, or by the task alone; then lines have no parts.
+    let layers = if number == 5 { "'worker'" } else { "'worker', 'rank', 'frames'" };
     let content = if number == 4 { "component" } else { "content" };
     let routes = if number == 1 {
         "[[route]]\nsinks = ['search', 'archive', 'vault']\n"
@@ -84,7 +85,7 @@ continue = '^(?:\[rank\d\]: )?[+] '
 zone = "{zone}"
 [[parse]]
 name = "line"
-grok = '^(?:\[rank\d\]: )?(?:[+] )?%{{TIMESTAMP_ISO8601:log_time}} %{{LOGLEVEL:level}} task=%{{WORD:task}} s=%{{WORD:stream}} rid=%{{INT:rid}} %{{GREEDYDATA:{content}}}'
+grok = '^(?:\[rank\d\]: )?(?:[+] |\r)?%{{TIMESTAMP_ISO8601:log_time}} %{{LOGLEVEL:level}} task=%{{WORD:task}} s=%{{WORD:stream}} rid=%{{INT:rid}} %{{GREEDYDATA:{content}}}'
 time = {{ field = "log_time", formats = ["yyyy-MM-dd HH:mm:ss,SSS"], zone = "UTC" }}
 [[transform]]
 when = 'fields.task == "d"'

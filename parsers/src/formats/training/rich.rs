@@ -2,8 +2,9 @@
 //! `[05/15/24 10:23:45] INFO     …`, by Accelerate's with `[10:23:45] INFO     …`, by some with
 //! `05/15 [10:23:45] INFO     | >> …`.
 //!
-//! Invariant: the source file at the right edge is part of the header, not of the content; a clock
-//! without a date is a field `clock`, since it names no time. Next on the trip: [`super::words`].
+//! Invariant: the source file at the right edge is part of the header, not of the content, nor are
+//! the blank columns in front of further lines; a clock without a date is a field `clock`, since it
+//! names no time. Next on the trip: [`super::words`].
 
 use nom::Parser as _;
 use nom::character::complete::char;
@@ -12,7 +13,7 @@ use nom::sequence::preceded;
 use super::line::Line;
 use super::stamp::{Form, Stamp, has_shape};
 use super::words::{self, Part};
-use crate::fields::Piece;
+use crate::fields::{Duplicates, FieldKind, Piece};
 use crate::formats::writer::{Read, Writer};
 use crate::grok::Reason;
 
@@ -37,14 +38,26 @@ pub(super) fn read(writer: &mut Writer<'_>, line: &Line<'_>) -> Read {
         Time::Clock(clock) => writer.part("clock", clock)?,
     }
     writer.part("level", level)?;
-    let content = match edge(content) {
-        Some((content, place)) => {
+    // The source stands at the edge of the first line only.
+    let (first, rest) = content.split_once('\n').unwrap_or((content, ""));
+    let first = match edge(first) {
+        Some((first, place)) => {
             writer.source(place)?;
-            content
+            first
         }
-        None => content.trim_end(),
+        None => first.trim_end(),
     };
-    writer.part("content", content)
+    if rest.is_empty() {
+        return writer.part("content", first);
+    }
+    let content = writer.fields.compose(|content| {
+        content.push_str(first);
+        for line in rest.lines() {
+            content.push('\n');
+            content.push_str(line.trim());
+        }
+    });
+    writer.add(Piece::Fixed("content"), content, FieldKind::Text, Duplicates::All)
 }
 
 fn time(text: &str) -> Option<(Time<'_>, &str)> {

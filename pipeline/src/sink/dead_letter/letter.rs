@@ -8,6 +8,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use riverhog_parsers::lines::split_lines;
 use riverhog_rules::join::Closed;
+use riverhog_rules::origin::line_and_part;
 use serde_json::{Map, Value, json};
 
 use super::DeadLetter;
@@ -56,18 +57,15 @@ impl Letter {
         text.insert("detail".into(), json!(dead.detail));
         text.insert("sink".into(), json!(dead.sink_name.as_deref()));
         text.insert("destination".into(), json!(dead.destination));
-        text.insert(
-            "origin".into(),
-            json!({
-                "lineage": &*batch.generation.lineage,
-                "topic": &*records.partition.topic,
-                "partition": records.partition.number,
-                "offset": event.first_offset,
-                "last_offset": event.last_offset,
-                "time": event.record_time_ms,
-                "index": event.index,
-            }),
-        );
+        let mut origin = Map::new();
+        origin.insert("lineage".into(), json!(&*batch.generation.lineage));
+        origin.insert("topic".into(), json!(&*records.partition.topic));
+        origin.insert("partition".into(), json!(records.partition.number));
+        origin.insert("offset".into(), json!(event.first_offset));
+        origin.insert("last_offset".into(), json!(event.last_offset));
+        origin.insert("time".into(), json!(event.record_time_ms));
+        put_index(&mut origin, event.index);
+        text.insert("origin".into(), Value::Object(origin));
         if let Some(closed) = batch.events.lines_of(dead.event) {
             text.insert("records".into(), joined_records(closed, value_max));
             let value = Value::Object(text).to_string().into_bytes();
@@ -114,7 +112,7 @@ fn joined_records(closed: &Closed, value_max: usize) -> Value {
     let records = closed.lines.iter().enumerate().map(|(number, (offset, index))| {
         let mut value = Map::new();
         value.insert("offset".into(), json!(offset));
-        value.insert("index".into(), json!(index));
+        put_index(&mut value, *index);
         if number == 0 {
             if let Some(key) = &closed.record.key {
                 put_bytes(&mut value, "key", key, each);
@@ -137,8 +135,19 @@ fn joined_records(closed: &Closed, value_max: usize) -> Value {
 fn own_bytes(value: &[u8], index: Option<u32>) -> &[u8] {
     let is_single = memchr::memchr(b'\n', value).is_none_or(|at| at + 1 == value.len());
     match index {
-        Some(index) if !is_single => split_lines(value).nth(index as usize).unwrap_or(value),
+        Some(index) if !is_single => {
+            split_lines(value).nth(line_and_part(index).0 as usize).unwrap_or(value)
+        }
         _ => value,
+    }
+}
+
+/// Puts the number of a line within its record, and which part of it.
+fn put_index(object: &mut Map<String, Value>, index: u32) {
+    let (line, part) = line_and_part(index);
+    object.insert("index".into(), json!(line));
+    if let Some(part) = part {
+        object.insert("part".into(), json!(part));
     }
 }
 

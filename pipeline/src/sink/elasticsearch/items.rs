@@ -250,7 +250,7 @@ mod tests {
             };
             transformer.begin_record(&record);
             let raw = "x".repeat(*length);
-            let line = Line { raw: raw.as_bytes(), index: 0, cut: false };
+            let line = Line { raw: raw.as_bytes(), index: 0, cut: false, returns: false };
             transformer.line(&record, &line, &mut events);
         }
         assert_eq!(events.action_target, Some(ready_for));

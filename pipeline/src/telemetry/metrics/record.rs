@@ -23,6 +23,7 @@ impl Metrics {
             &source.bytes,
             &source.tombstones,
             &source.cut_lines,
+            &source.overwritten_frames,
             &source.lost_lines,
         ] {
             add(counter, 0, [("topic", topic)]);
@@ -69,6 +70,11 @@ impl Metrics {
     /// Lines cut at the longest line the configuration allows.
     pub fn source_cut_lines(&self, topic: &str, lines: u64) {
         add(&self.inner.source.cut_lines, lines, [("topic", topic)]);
+    }
+
+    /// Counts frames of progress bars that are in no event.
+    pub fn overwritten_frames(&self, topic: &str, frames: u64) {
+        add(&self.inner.source.overwritten_frames, frames, [("topic", topic)]);
     }
 
     /// Offsets that the broker had dropped before they were read.

@@ -45,7 +45,11 @@ fn the_first_rule_that_matches_wins_and_all_before_it_are_counted() {
         let mut transformer = Transformer::new(Arc::clone(&plan));
         let mut out = EventBuffer::new();
         transformer.begin_record(&record());
-        transformer.line(&record(), &Line { raw: line.as_bytes(), index: 0, cut: false }, &mut out);
+        transformer.line(
+            &record(),
+            &Line { raw: line.as_bytes(), index: 0, cut: false, returns: false },
+            &mut out,
+        );
         let counters = transformer.take_counters();
         for (index, parser) in
             counters.parsers.iter().enumerate().filter(|(index, _)| reads(*index))
@@ -88,7 +92,7 @@ fn the_counts_of_a_batch_are_those_of_its_lines() {
     let mut expect = Counters::default();
     for (index, line) in lines.iter().enumerate() {
         let record = if index % 3 == 0 { elsewhere } else { record() };
-        let line = Line { raw: line.as_bytes(), index: 0, cut: false };
+        let line = Line { raw: line.as_bytes(), index: 0, cut: false, returns: false };
         let mut alone = Transformer::new(Arc::clone(&plan));
         for transformer in [&mut alone, &mut batch] {
             transformer.begin_record(&record);
@@ -118,7 +122,11 @@ fn one_line_in_64_is_measured_where_there_is_a_clock() {
         for number in 1..=64 * 3 {
             // Of those that are measured, the second is taken by no rule.
             let raw: &[u8] = if number == 128 { b"c" } else { b"b" };
-            transformer.line(&record(), &Line { raw, index: 0, cut: false }, &mut out);
+            transformer.line(
+                &record(),
+                &Line { raw, index: 0, cut: false, returns: false },
+                &mut out,
+            );
         }
         transformer.take_counters().parse_times
     };
@@ -137,7 +145,7 @@ fn a_few_lines_that_no_rule_took_are_kept() {
     let long = "训".repeat(1000);
     transformer.begin_record(&record());
     for raw in ["password=hunter2", LINE, &long, "3", "4", "5", "6", "7", "8", "9"] {
-        let line = Line { raw: raw.as_bytes(), index: 5, cut: false };
+        let line = Line { raw: raw.as_bytes(), index: 5, cut: false, returns: false };
         transformer.line(&record(), &line, &mut out);
     }
     let kept = transformer.take_unparsed();

@@ -88,11 +88,11 @@ proptest! {
                 out.clear();
             }
             worker.begin_record(&record);
-            worker.line(&record, &Line { raw, index: 0, cut: false }, &mut out);
+            worker.line(&record, &Line { raw, index: 0, cut: false, returns: false }, &mut out);
             let mut fresh = Transformer::new(Arc::clone(&plan));
             let mut expect = EventBuffer::new();
             fresh.begin_record(&record);
-            fresh.line(&record, &Line { raw, index: 0, cut: false }, &mut expect);
+            fresh.line(&record, &Line { raw, index: 0, cut: false, returns: false }, &mut expect);
             let event = out.events.last().unwrap();
             prop_assert_eq!(out.document(event), expect.document(&expect.events[0]));
             prop_assert_eq!(shown(&out, event, &[]), shown(&expect, &expect.events[0], &[]));
