@@ -43,6 +43,18 @@ impl Locale {
         LOCALES.iter().map(|locale| locale.language)
     }
 
+    /// The month of `Mi Mai 15`, in whichever language has both names: its number from 1, and what
+    /// follows the blank behind it.
+    pub(super) fn weekday_and_month(text: &str) -> Option<(u32, &str)> {
+        LOCALES.iter().find_map(|locale| {
+            let (_, rest) = locale.strip(NameKind::Weekday, text)?;
+            let rest = rest.strip_prefix('.').unwrap_or(rest).strip_prefix(' ')?;
+            let (month, rest) = locale.strip(NameKind::Month, rest.trim_start_matches(' '))?;
+            let rest = rest.strip_prefix('.').unwrap_or(rest).strip_prefix(' ')?;
+            Some((month + 1, rest))
+        })
+    }
+
     /// Takes the longest name off the front that fits: its index from 0, and what follows.
     pub(super) fn strip<'t>(&self, kind: NameKind, text: &'t str) -> Option<(u32, &'t str)> {
         let names: &[&[&str]] = match kind {

@@ -241,5 +241,10 @@ fn parse_integer(text: &str) -> Option<i64> {
     text.parse().ok()
 }
 
+/// The month of `Mi Mai 15`, in whichever language has both names; see the locales.
+pub(crate) fn weekday_and_month(text: &str) -> Option<(u32, &str)> {
+    locale::Locale::weekday_and_month(text)
+}
+
 #[cfg(test)]
 mod tests;

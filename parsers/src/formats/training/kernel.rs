@@ -72,7 +72,7 @@ fn bracketed<'t>(writer: &mut Writer<'_>, text: &'t str) -> Result<&'t str, Reas
     content.or(Some(rest).filter(|rest| rest.is_empty())).ok_or(Reason::NoMatch)
 }
 
-/// `Wed May 15 10:23:45 2024` in English, or as a Chinese locale has it.
+/// `Wed May 15 10:23:45 2024` in English, or as the machine's locale has it: `Mi Mai 15 …`.
 fn weekday(writer: &mut Writer<'_>, text: &str) -> Read {
     let (day, rest) = text.split_once(' ').ok_or(Reason::NoMatch)?;
     let is_english = day.len() == 3 && day.bytes().all(|byte| byte.is_ascii_alphabetic());
@@ -83,16 +83,23 @@ fn weekday(writer: &mut Writer<'_>, text: &str) -> Read {
         let stamp = Stamp { text, form: Form::Weekday };
         return if is_whole { writer.log_time(stamp) } else { Err(Reason::NoMatch) };
     }
-    let (month, rest) = rest.split_once("月").ok_or(Reason::NoMatch)?;
+    let named = match rest.split_once("月") {
+        Some((month, rest)) => Some((writer.piece(month), rest)),
+        None => crate::time::weekday_and_month(text).map(|(month, rest)| {
+            let month = writer.fields.compose(|buffer| buffer.push_str(&format!("{month:02}")));
+            (month, rest)
+        }),
+    };
+    let (month, rest) = named.ok_or(Reason::NoMatch)?;
     let rest = rest.trim_start_matches(' ');
     let date = |text: &str| (1..=2).contains(&text.len()) && text.parse::<u8>().is_ok();
     let (day, rest) = rest.split_once(' ').ok_or(Reason::NoMatch)?;
-    if !date(month) || !date(day) || !stamp::has_shape(rest.as_bytes(), b"99:99:99 9999") {
+    let is_month = date(writer.fields.show(month, writer.text));
+    if !is_month || !date(day) || !stamp::has_shape(rest.as_bytes(), b"99:99:99 9999") {
         return Err(Reason::NoMatch);
     }
     let (dash, space) = (Piece::Fixed("-"), Piece::Fixed(" "));
-    let [year, month, day, clock] =
-        [&rest[9..13], month, day, &rest[..8]].map(|part| writer.piece(part));
+    let [year, day, clock] = [&rest[9..13], day, &rest[..8]].map(|part| writer.piece(part));
     writer.composed_time(&[year, dash, month, dash, day, space, clock], Form::Plain)
 }
 
