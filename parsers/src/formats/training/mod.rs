@@ -19,6 +19,7 @@
 //! | `file`, `line`, `function` | the place in the source, where the component is not the file |
 //! | `uptime` | seconds since the machine was started |
 //! | `clock` | a time of day without a date |
+//! | `exception`, `exception_message` | class and message of what ended a traceback |
 //! | `xid`, `sxid`, `pci` | codes of GPUs and switches, and the device |
 //! | `iteration`, `iter`, `step`, `epoch` and these with `_total` | progress |
 //! | anything else | a printed key in snake case with its unit: `lm_loss`, `memory_gib` |
@@ -80,6 +81,7 @@ mod nvidia_smi;
 
 mod mllog;
 mod python_warnings;
+mod traceback;
 mod ucx;
 mod wandb;
 

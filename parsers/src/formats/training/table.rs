@@ -11,11 +11,11 @@ use super::{
     Shapes, TrainingFormat, absl, accelerate, c10, colossalai, deepspeed, fabric_manager, fairseq,
     hf_trainer, iso, kernel, klog, lightning, llama_factory, logrus, loguru, megatron, mllog,
     mmengine, nccl, nemo, nvidia_smi, nvrx, python_warnings, ray, rich, slurm, stdlib, structlog,
-    swift, syslog, torch, torchtitan, transformers, ucx, vllm, wandb, xla,
+    swift, syslog, torch, torchtitan, traceback, transformers, ucx, vllm, wandb, xla,
 };
 
 /// How many there are.
-const COUNT: usize = 38;
+const COUNT: usize = 39;
 
 /// Which of them a line may be of.
 pub(super) static SHAPES: Shapes = {
@@ -356,6 +356,14 @@ pub(super) static TABLE: [TrainingFormat; COUNT] = [
         shapes: &["/", "w", "<froze"],
         forms: &[],
         read: python_warnings::read,
+    },
+    TrainingFormat {
+        name: "traceback",
+        about: "tracebacks of Python, joined or line by line",
+        sample: "Traceback (most recent call last):",
+        shapes: &["Traceb", "+ Exce", "╭─"],
+        forms: &[],
+        read: traceback::read,
     },
     TrainingFormat {
         name: "stdlib",
