@@ -9,7 +9,9 @@
 use std::ops::ControlFlow;
 use std::sync::OnceLock;
 
-use riverhog_parsers::envelope::{EnvelopeKind, FIELDS_MAX, LINES_MAX, Unwrapper};
+use riverhog_parsers::envelope::{
+    Envelope, EnvelopeKind, FIELDS_MAX, LINES_MAX, Piece, Taker, Unwrapper,
+};
 use riverhog_parsers::fields::{Duplicates, FieldValue, Fields};
 use riverhog_parsers::formats::{
     Delimited, DelimitedOptions, Dissect, FieldConversion, Format, FormatParser, Json, JsonOptions,
@@ -172,6 +174,21 @@ pub(crate) fn training(data: &[u8]) {
     }
 }
 
+/// Takes every piece of a line as one.
+struct Pieces;
+
+impl Taker for Pieces {
+    fn piece(&mut self, envelope: &Envelope) -> Option<ControlFlow<()>> {
+        assert!(envelope.piece != Piece::Whole);
+        Some(ControlFlow::Continue(()))
+    }
+
+    fn take(&mut self, envelope: &Envelope) -> ControlFlow<()> {
+        assert!(envelope.piece == Piece::Whole);
+        ControlFlow::Continue(())
+    }
+}
+
 /// A value for each kind of envelope.
 pub(crate) fn envelope(data: &[u8]) {
     let mut unwrapper = Unwrapper::new();
@@ -181,6 +198,7 @@ pub(crate) fn envelope(data: &[u8]) {
         EnvelopeKind::Filebeat,
         EnvelopeKind::FluentBit,
         EnvelopeKind::Vector,
+        EnvelopeKind::Cri,
         EnvelopeKind::Docker,
         EnvelopeKind::Otlp,
         EnvelopeKind::Loki,
@@ -195,6 +213,7 @@ pub(crate) fn envelope(data: &[u8]) {
             ControlFlow::Continue(())
         });
         assert_eq!(found, lines > 0);
+        assert_eq!(unwrapper.run_pieces(kind, data, &mut Pieces), found);
         // Each envelope around others has up to so many; a body is at most a few times its bytes.
         assert!(lines <= LINES_MAX.max(data.len()) && bytes <= 8 * data.len() + 8);
     }

@@ -228,11 +228,13 @@ fn transform(load: Load, batches: Vec<RecordBatch>) -> Result<Round> {
 
 fn batches_through(batches: Vec<RecordBatch>, plan: Arc<Plan>) -> Round {
     let transform = PlanTransform::new(plan, EnvelopeKind::Auto, LINE_BYTES_MAX, Metrics::new());
+    // As a partition has it: pieces of lines are looked for.
+    let mut carry = transform.carry();
     Box::new(move || {
         for batch in &batches {
             let mut from = Some(Position::default());
             while let Some(place) = from {
-                let part = transform.transform(batch, "5f2a9c01", None, place);
+                let part = transform.transform(batch, "5f2a9c01", carry.as_mut(), place);
                 from = black_box(part).rest;
             }
         }

@@ -14,6 +14,7 @@ use crate::reader::Context;
 use crate::sections::{Drafts, SinkDraft};
 use crate::settings::SinkKind;
 use crate::suggest;
+use riverhog_rules::plan::PIECES_GAP_MS;
 use riverhog_rules::{
     Condition, HostRule, LabelRule, Names, Plan, Route, Selector, Stage, Target, TargetKind,
     Template, UnparsedPolicy, Zone,
@@ -43,6 +44,7 @@ pub(crate) fn compile(context: &Context<'_>, drafts: &Drafts) -> Compiled {
     let plan = Plan {
         peel: drafts.peel,
         join: drafts.join.as_ref().map(|draft| join::compile(&compiler, draft)),
+        pieces_gap_ms: PIECES_GAP_MS,
         parse: parse::compile(&compiler, drafts),
         labels: compiler.labels(drafts),
         hosts: HostRule {

@@ -59,6 +59,7 @@ fn every_word_of_envelope_is_its_kind() {
         ("filebeat", EnvelopeKind::Filebeat),
         ("fluent-bit", EnvelopeKind::FluentBit),
         ("vector", EnvelopeKind::Vector),
+        ("cri", EnvelopeKind::Cri),
         ("docker", EnvelopeKind::Docker),
         ("otlp", EnvelopeKind::Otlp),
         ("loki", EnvelopeKind::Loki),

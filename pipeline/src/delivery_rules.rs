@@ -19,6 +19,11 @@ pub struct DeliveryRules {
     pub watermark_never_cuts_a_record: bool,
     /// Lines held by the joining stage count as unsettled.
     pub open_lines_are_unsettled: bool,
+    /// Pieces of a line count as unsettled until its last one has come.
+    pub pieces_are_unsettled: bool,
+    /// A batch that was transformed ahead is transformed again where the one before it has left
+    /// a piece of a line.
+    pub pieces_reach_the_next_batch: bool,
     /// Own watermarks count only under the fingerprint they were written with.
     pub own_watermarks_need_their_fingerprint: bool,
     /// After a swap of tables own watermarks are forgotten, and committed again only once the
@@ -55,6 +60,8 @@ impl DeliveryRules {
             watermark_is_contiguous: true,
             watermark_never_cuts_a_record: true,
             open_lines_are_unsettled: true,
+            pieces_are_unsettled: true,
+            pieces_reach_the_next_batch: true,
             own_watermarks_need_their_fingerprint: true,
             table_swap_forgets_own_watermarks: true,
             first_touch_reads_back: true,
@@ -77,6 +84,8 @@ impl DeliveryRules {
         ("watermark_is_contiguous", |rules| rules.watermark_is_contiguous = false),
         ("watermark_never_cuts_a_record", |rules| rules.watermark_never_cuts_a_record = false),
         ("open_lines_are_unsettled", |rules| rules.open_lines_are_unsettled = false),
+        ("pieces_are_unsettled", |rules| rules.pieces_are_unsettled = false),
+        ("pieces_reach_the_next_batch", |rules| rules.pieces_reach_the_next_batch = false),
         ("own_watermarks_need_their_fingerprint", |rules| {
             rules.own_watermarks_need_their_fingerprint = false;
         }),

@@ -64,10 +64,11 @@ impl Dispatch {
         part: Part,
         transformed: Transformed,
     ) -> u32 {
-        let Transformed { events, open_from, rest } = transformed;
+        let Transformed { events, open_from, pieces_from, rest } = transformed;
         let Part { sequence, first_event, records, place } = part;
         let debts = self.debts(&events, generation.own_watermarks());
-        let routed = RoutedPart { events: &debts.events, open_from, is_last: rest.is_none() };
+        let (events_of_part, is_last) = (&debts.events[..], rest.is_none());
+        let routed = RoutedPart { events: events_of_part, open_from, pieces_from, is_last };
         generation.routed(sequence, routed);
         let next_event = first_event + debts.events.len() as u32;
         let generation = Arc::clone(generation);

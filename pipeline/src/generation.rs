@@ -179,6 +179,11 @@ impl Generation {
         !self.given_up.lock().unwrap_or_else(PoisonError::into_inner).is_empty()
     }
 
+    /// The rules of delivery that hold.
+    pub fn rules(&self) -> DeliveryRules {
+        self.ledger().rules()
+    }
+
     /// The ledger, locked.
     pub fn ledger(&self) -> MutexGuard<'_, Ledger> {
         self.ledger.lock().unwrap_or_else(PoisonError::into_inner)

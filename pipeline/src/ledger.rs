@@ -30,6 +30,8 @@ pub struct RoutedPart<'a> {
     pub events: &'a [LedgerEvent],
     /// The oldest line that the joining stage holds.
     pub open_from: Option<i64>,
+    /// The oldest piece that is held of a line.
+    pub pieces_from: Option<i64>,
     /// No more parts follow.
     pub is_last: bool,
 }
@@ -122,7 +124,8 @@ impl Ledger {
     /// very many events comes in parts, and counts as unrouted until its last one. `open_from` is
     /// the oldest line that the joining stage still holds after this part.
     pub fn routed(&mut self, sequence: u64, part: RoutedPart<'_>) {
-        self.open_from = part.open_from;
+        let pieces_from = part.pieces_from.filter(|_| self.rules.pieces_are_unsettled);
+        self.open_from = part.open_from.into_iter().chain(pieces_from).min();
         let Some(position) = self.position(sequence) else { return };
         let batch = &mut self.batches[position];
         let base = batch.first_offset;
@@ -184,6 +187,11 @@ impl Ledger {
     /// First line not settled in some sink it was routed to: what may be committed.
     pub fn watermark(&self) -> i64 {
         self.watermark_of(u64::MAX)
+    }
+
+    /// The rules that hold.
+    pub fn rules(&self) -> DeliveryRules {
+        self.rules
     }
 
     /// First offset that has not been read.
@@ -401,7 +409,7 @@ mod tests {
     }
 
     fn whole(events: &[LedgerEvent], open_from: Option<i64>) -> RoutedPart<'_> {
-        RoutedPart { events, open_from, is_last: true }
+        RoutedPart { events, open_from, pieces_from: None, is_last: true }
     }
 
     fn ledger(sinks: usize, start: i64) -> Ledger {
@@ -460,7 +468,7 @@ mod tests {
         let mut ledger = ledger(1, 0);
         let batch = ledger.read(0, 2);
         let first = [event(0, 0, 1), event(0, 0, 0)];
-        ledger.routed(batch, RoutedPart { events: &first, open_from: None, is_last: false });
+        ledger.routed(batch, RoutedPart { is_last: false, ..whole(&first, None) });
         ledger.settle(batch, 0, [0]);
         assert_eq!(ledger.watermark(), 0, "more of record 0 may come");
         ledger.routed(batch, whole(&[event(0, 0, 1), event(1, 1, 1)], None));
@@ -510,7 +518,7 @@ mod tests {
             let last = lines.len().div_ceil(size) - 1;
             for (number, events) in lines.chunks(size).enumerate() {
                 let is_last = number == last;
-                ledger.routed(batch, RoutedPart { events, open_from: None, is_last });
+                ledger.routed(batch, RoutedPart { is_last, ..whole(events, None) });
             }
             prop_assert_eq!(ledger.watermark(), model_watermark(&events, next));
             for (which, sink) in order {

@@ -30,6 +30,7 @@ pub mod commit;
 pub mod delivery_rules;
 pub mod dispatch;
 pub mod driver;
+mod feed;
 pub mod generation;
 pub mod ledger;
 pub mod memory;

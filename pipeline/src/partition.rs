@@ -17,7 +17,7 @@ use crate::commit;
 use crate::dispatch::{Dispatch, Part};
 use crate::generation::Generation;
 use crate::source::{CommitEntry, RecordBatch};
-use crate::transform::{BatchTransform, Carry, Position, Transformed};
+use crate::transform::{Ahead, BatchTransform, Carry, Position, Transformed};
 
 /// Parts of one batch on their way at once: a record of a million lines is taken to the sinks piece
 /// by piece, whatever the budget says of its raw bytes.
@@ -26,7 +26,7 @@ const PARTS_MAX: usize = 2;
 /// A batch on its way: transformed already or being transformed, or waiting for the one before.
 enum Work {
     /// Runs on its own worker.
-    Running(JoinHandle<(RecordBatch, Transformed)>),
+    Running(JoinHandle<(RecordBatch, Ahead)>),
     /// Transformed by the dispatcher, after the batch before it.
     InTurn(RecordBatch),
 }
@@ -61,7 +61,7 @@ impl HeldPartition {
         now_ms: i64,
     ) -> HeldPartition {
         let (queue, work) = mpsc::channel(queue_batches);
-        let is_serial = transform.carry().is_some();
+        let is_serial = !transform.runs_ahead();
         let dispatcher =
             tokio::spawn(run(Arc::clone(&generation), Arc::clone(&transform), dispatch, work));
         HeldPartition {
@@ -92,8 +92,8 @@ impl HeldPartition {
             let transform = Arc::clone(&self.transform);
             let lineage = Arc::clone(&self.generation.lineage);
             Work::Running(tokio::spawn(async move {
-                let transformed = transform.transform(&batch, &lineage, None, Position::default());
-                (batch, transformed)
+                let ahead = transform.ahead(&batch, &lineage);
+                (batch, ahead)
             }))
         };
         // The queue has room for every batch the memory budget allows, so this waits only for
@@ -180,9 +180,9 @@ async fn run(
             }
             Next::Gone => return,
         };
-        let (mut records, mut transformed) = match work {
+        let (mut records, ahead) = match work {
             Work::Running(worker) => match worker.await {
-                Ok(done) => done,
+                Ok((records, ahead)) => (records, Some(ahead)),
                 Err(failure) => {
                     // A panic in a parser is a bug; its lines stay unsettled rather than lost.
                     tracing::error!(
@@ -191,18 +191,20 @@ async fn run(
                     return;
                 }
             },
-            Work::InTurn(records) => {
-                let (lineage, from) = (&generation.lineage, Position::default());
-                // As on a worker of its own: the partition stands still, and the log says why.
-                let work = AssertUnwindSafe(|| {
-                    transform.transform(&records, lineage, carry.as_mut(), from)
-                });
-                let Ok(transformed) = catch_unwind(work) else {
-                    tracing::error!(partition = %generation.partition, "transform failed");
-                    return;
-                };
-                (records, transformed)
-            }
+            Work::InTurn(records) => (records, None),
+        };
+        if ahead.is_some() && !generation.rules().pieces_reach_the_next_batch {
+            carry = transform.carry();
+        }
+        let (lineage, from) = (&generation.lineage, Position::default());
+        // As on a worker of its own: the partition stands still, and the log says why.
+        let work = AssertUnwindSafe(|| match ahead {
+            Some(ahead) => transform.accept(&records, lineage, &mut carry, ahead),
+            None => transform.transform(&records, lineage, carry.as_mut(), from),
+        });
+        let Ok(mut transformed) = catch_unwind(work) else {
+            tracing::error!(partition = %generation.partition, "transform failed");
+            return;
         };
         let held = records.bytes.capacity() + held_bytes(&transformed);
         records.permit.shrink_to(held as u64);
@@ -305,10 +307,10 @@ mod tests {
 
     /// A partition with one sink, which is ahead by 30 lines, and the dead letters.
     fn held() -> HeldPartition {
-        held_by(Plan::default())
+        held_by(Plan::default(), EnvelopeKind::None)
     }
 
-    fn held_by(plan: Plan) -> HeldPartition {
+    fn held_by(plan: Plan, envelope: EnvelopeKind) -> HeldPartition {
         let assigned = Assigned {
             partition: Partition { topic: Arc::from("train"), number: 3 },
             epoch: 1,
@@ -321,12 +323,8 @@ mod tests {
         let settled = Arc::new(Notify::new());
         let generation = Generation::new(&assigned, lineage, vec![130, 100], settled, rules);
         let metrics = Metrics::new();
-        let transform = Arc::new(PlanTransform::new(
-            Arc::new(plan),
-            EnvelopeKind::None,
-            1 << 20,
-            metrics.clone(),
-        ));
+        let transform =
+            Arc::new(PlanTransform::new(Arc::new(plan), envelope, 1 << 20, metrics.clone()));
         let dispatch = Dispatch { sinks: Vec::new().into(), dead_letters: None, metrics };
         HeldPartition::new(Arc::new(generation), transform, dispatch, 4, 0)
     }
@@ -336,7 +334,8 @@ mod tests {
         let sequence = held.generation.read(first, next);
         let event = |offset| LedgerEvent { first_offset: offset, last_offset: offset, sinks: 1 };
         let events: Vec<LedgerEvent> = (first..next).map(event).collect();
-        let part = RoutedPart { events: &events, open_from: None, is_last: true };
+        let part =
+            RoutedPart { events: &events, open_from: None, pieces_from: None, is_last: true };
         held.generation.routed(sequence, part);
         sequence
     }
@@ -370,18 +369,41 @@ mod tests {
     /// A partition whose lines are joined, held from offset 100 and read to 102.
     async fn holding_a_traceback() -> HeldPartition {
         let plan = Plan { join: Some(Join::builtin()), ..Plan::default() };
-        let mut held = held_by(plan);
+        let mut held = held_by(plan, EnvelopeKind::None);
+        read_two(&mut held, 100, ["Traceback (most recent call last):", "  File \"a\""]).await;
+        held
+    }
+
+    /// Reads two records, the last that there are.
+    async fn read_two(held: &mut HeldPartition, first: i64, texts: [&str; 2]) {
         let mut batch = RecordBatch::empty(held.generation.partition.clone());
-        for (offset, text) in [(100, "Traceback (most recent call last):"), (101, "  File \"a\"")] {
+        for (offset, text) in (first..).zip(texts) {
             let start = batch.bytes.len() as u32;
             batch.bytes.extend_from_slice(text.as_bytes());
             let value = Some((start, batch.bytes.len() as u32));
             let entry = RecordEntry { offset, time_ms: 1, key: None, value, headers: (0, 0) };
             batch.records.push(entry);
         }
-        (batch.next_offset, batch.end_offset) = (102, 102);
+        (batch.next_offset, batch.end_offset) = (first + 2, first + 2);
         held.take(batch).await;
-        held
+    }
+
+    /// Batches of it are transformed ahead, and again where a line is open in the one before.
+    #[tokio::test(start_paused = true)]
+    async fn pieces_of_a_line_are_held_as_lines_of_a_record_are() {
+        let mut held = held_by(Plan::default(), EnvelopeKind::Auto);
+        let piece = |tag: &str| format!("2024-05-15T10:23:45Z stdout {tag} x");
+        let (open, last) = (piece("P"), piece("F"));
+        read_two(&mut held, 100, [&last, &open]).await;
+        read_two(&mut held, 102, [&open, &open]).await;
+        tokio::time::sleep(Duration::from_secs(4)).await;
+        assert_eq!(held.generation.ledger().watermark(), 101);
+        assert!(held.generation.ledger().owes_nothing());
+        read_two(&mut held, 104, [&last, &open]).await;
+        tokio::time::sleep(Duration::from_secs(4)).await;
+        assert_eq!(held.generation.ledger().watermark(), 105);
+        tokio::time::sleep(Duration::from_secs(2)).await;
+        assert!(held.generation.ledger().is_settled());
     }
 
     /// What is held keeps the watermark at its first line until the clock closes it at the end.

@@ -7,7 +7,6 @@
 //! [`crate::dispatch`].
 
 use std::any::Any;
-use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -17,13 +16,15 @@ use riverhog_parsers::grok::Reason;
 use riverhog_rules::counters::Counters;
 use riverhog_rules::event::EventBuffer;
 use riverhog_rules::plan::{Plan, Tables};
-use riverhog_rules::transform::{Line, PartitionState, ReceivedSource, Record, Transformer};
+use riverhog_rules::transform::{
+    PartitionState, PieceRules, ReceivedSource, Record, Transformer, UnparsedLine,
+};
 
 use crate::buffers::{EventBuffers, Events};
 use crate::clock;
+use crate::feed::{Fed, Feed};
 use crate::source::{RecordBatch, RecordEntry, StampKind};
 use crate::telemetry::metrics::Metrics;
-use crate::unwrap::unwrap;
 
 /// Bytes of documents after which a part of a batch ends: a record of a million empty lines must
 /// not become half a gigabyte at once.
@@ -36,6 +37,8 @@ pub struct Transformed {
     pub events: Events,
     /// Offset of the oldest line a joining stage still holds.
     pub open_from: Option<i64>,
+    /// Offset of the oldest piece of a line that is still held.
+    pub pieces_from: Option<i64>,
     /// Where the next part begins; `None` after the last.
     pub rest: Option<Position>,
 }
@@ -52,12 +55,36 @@ pub struct Position {
 /// What a stage keeps between the batches of one partition.
 pub type Carry = Box<dyn Any + Send>;
 
+/// What a batch became whose predecessors were not waited for.
+pub struct Ahead {
+    transformed: Transformed,
+    carry: Option<Carry>,
+    tally: Tally,
+}
+
 /// The seam between the driver and what makes events of records.
 pub trait BatchTransform: Send + Sync + 'static {
-    /// A stage that keeps something between batches of a partition starts with this; such batches
-    /// are transformed one after the other. `None`: batches are independent, and many are
-    /// transformed at once.
+    /// A stage that keeps something between batches of a partition starts with this. `None`:
+    /// batches are independent.
     fn carry(&self) -> Option<Carry>;
+
+    /// True when many batches of a partition are transformed at once, each as if nothing was kept
+    /// of those before it ([`BatchTransform::ahead`]): something seldom is. False: one after the
+    /// other.
+    fn runs_ahead(&self) -> bool;
+
+    /// Makes events of a batch as if nothing was kept of those before it; counts nothing yet.
+    fn ahead(&self, batch: &RecordBatch, lineage: &str) -> Ahead;
+
+    /// The batch's turn has come: what it became counts if nothing was kept of those before it,
+    /// and what is kept of it is the partition's; else it is transformed again.
+    fn accept(
+        &self,
+        batch: &RecordBatch,
+        lineage: &str,
+        carry: &mut Option<Carry>,
+        ahead: Ahead,
+    ) -> Transformed;
 
     /// Makes events of a batch, from a place on; stops early at [`PART_BYTES`].
     fn transform(
@@ -76,7 +103,12 @@ pub trait BatchTransform: Send + Sync + 'static {
 
     /// Makes events of everything that is held of a partition. `batch` is an empty one of it.
     fn close(&self, _batch: &RecordBatch, _lineage: &str, _carry: &mut Carry) -> Transformed {
-        Transformed { events: EventBuffer::new().into(), open_from: None, rest: None }
+        Transformed {
+            events: EventBuffer::new().into(),
+            open_from: None,
+            pieces_from: None,
+            rest: None,
+        }
     }
 
     /// Whoever commits has taken note that tables change: batches begun from now on use those
@@ -175,11 +207,23 @@ impl PlanTransform {
         idle.push((version, transformer));
     }
 
-    fn count(&self, topic: &str, counts: &Counts) {
-        self.metrics.source_lines(topic, counts.lines);
-        if counts.tombstones > 0 {
-            self.metrics.source_tombstones(topic, counts.tombstones);
+    fn count(&self, batch: &RecordBatch, from: Position, tally: Tally) {
+        let topic = &batch.partition.topic;
+        if from == Position::default() {
+            self.metrics.source_records(topic, batch.records.len() as u64);
+            self.metrics.source_bytes(topic, batch.bytes.len() as u64);
         }
+        self.metrics.source_lines(topic, tally.lines);
+        if tally.tombstones > 0 {
+            self.metrics.source_tombstones(topic, tally.tombstones);
+        }
+        self.count_parsed(topic, &tally.counters);
+        self.metrics.unparsed_lines().add(&batch.partition, tally.unparsed);
+    }
+
+    /// True when values may be pieces of lines.
+    fn has_pieces(&self) -> bool {
+        matches!(self.envelope, EnvelopeKind::Auto | EnvelopeKind::Cri | EnvelopeKind::Docker)
     }
 
     fn count_parsed(&self, topic: &str, counters: &Counters) {
@@ -220,15 +264,46 @@ impl PlanTransform {
     }
 }
 
+/// What is to be counted of a batch once it is clear that it came to that.
 #[derive(Default)]
-struct Counts {
+struct Tally {
     lines: u64,
     tombstones: u64,
+    counters: Counters,
+    unparsed: Vec<UnparsedLine>,
 }
 
 impl BatchTransform for PlanTransform {
     fn carry(&self) -> Option<Carry> {
-        self.plan.knows_partitions().then(|| Box::<PartitionState>::default() as Carry)
+        let keeps = self.plan.knows_partitions() || self.has_pieces();
+        keeps.then(|| Box::<PartitionState>::default() as Carry)
+    }
+
+    fn runs_ahead(&self) -> bool {
+        // Joins are open at the end of many batches, and rates always are.
+        !self.plan.knows_partitions()
+    }
+
+    fn ahead(&self, batch: &RecordBatch, lineage: &str) -> Ahead {
+        let mut carry = self.carry();
+        let (transformed, tally) = self.part(batch, lineage, carry.as_mut(), Position::default());
+        Ahead { transformed, carry, tally }
+    }
+
+    fn accept(
+        &self,
+        batch: &RecordBatch,
+        lineage: &str,
+        carry: &mut Option<Carry>,
+        ahead: Ahead,
+    ) -> Transformed {
+        let state = carry.as_ref().and_then(|carry| carry.downcast_ref::<PartitionState>());
+        if state.is_some_and(|state| state.held_from().is_some()) {
+            return self.transform(batch, lineage, carry.as_mut(), Position::default());
+        }
+        self.count(batch, Position::default(), ahead.tally);
+        *carry = ahead.carry;
+        ahead.transformed
     }
 
     fn transform(
@@ -238,51 +313,14 @@ impl BatchTransform for PlanTransform {
         carry: Option<&mut Carry>,
         from: Position,
     ) -> Transformed {
-        let (version, mut transformer) = self.take();
-        let mut state = carry.and_then(|carry| carry.downcast_mut::<PartitionState>());
-        if let Some(state) = &mut state {
-            transformer.exchange_partition(state);
-        }
-        let mut work = Work {
-            transformer,
-            unwrapper: Unwrapper::new(),
-            events: self.buffer(batch),
-            counts: Counts::default(),
-            from_line: from.line,
-        };
-        let mut headers: Vec<(&str, &[u8])> = Vec::new();
-        let mut rest = None;
-        for (number, entry) in batch.records.iter().enumerate().skip(from.record) {
-            headers.clear();
-            let of_record = &batch.headers[entry.headers.0 as usize..entry.headers.1 as usize];
-            headers.extend(of_record.iter().map(|h| (batch.header_name(h), batch.slice(h.value))));
-            if let Some(line) = self.record(batch, lineage, entry, &headers, &mut work) {
-                rest = Some(Position { record: number, line });
-                break;
-            }
-        }
-        if from == Position::default() {
-            self.metrics.source_records(&batch.partition.topic, batch.records.len() as u64);
-            self.metrics.source_bytes(&batch.partition.topic, batch.bytes.len() as u64);
-        }
-        self.count(&batch.partition.topic, &work.counts);
-        self.count_parsed(&batch.partition.topic, &work.transformer.take_counters());
-        let open_from = work.transformer.partition().open_from();
-        if let Some(state) = state {
-            work.transformer.exchange_partition(state);
-        }
-        let unparsed = work.transformer.take_unparsed();
-        self.metrics.unparsed_lines().add(&batch.partition, unparsed);
-        self.give_back(version, work.transformer);
-        let factor = work.events.bytes.len() * 8 / batch.bytes.len().max(1) + 1;
-        self.growth_eighths.store(factor, Ordering::Relaxed);
-        Transformed { events: work.events, open_from, rest }
+        let (transformed, tally) = self.part(batch, lineage, carry, from);
+        self.count(batch, from, tally);
+        transformed
     }
 
     fn close_after(&self, carry: &Carry) -> Option<Duration> {
-        let join = self.plan.join.as_ref()?;
         let state = carry.downcast_ref::<PartitionState>()?;
-        state.open_from().map(|_| Duration::from_millis(join.gap_ms.unsigned_abs()))
+        state.held_from().map(|_| Duration::from_millis(self.plan.gap_ms().unsigned_abs()))
     }
 
     fn close(&self, batch: &RecordBatch, lineage: &str, carry: &mut Carry) -> Transformed {
@@ -302,13 +340,14 @@ impl BatchTransform for PlanTransform {
                 envelope: None,
             };
             transformer.exchange_partition(state);
+            self.set_pieces(&mut transformer, true);
             transformer.close_records(&record, &mut events);
             transformer.exchange_partition(state);
         }
         self.count_parsed(&batch.partition.topic, &transformer.take_counters());
         self.metrics.records_closed_early(events.events.len() as u64);
         self.give_back(version, transformer);
-        Transformed { events, open_from: None, rest: None }
+        Transformed { events, open_from: None, pieces_from: None, rest: None }
     }
 
     fn swap_tables(&self) {
@@ -325,12 +364,64 @@ struct Work {
     transformer: Transformer,
     unwrapper: Unwrapper,
     events: Events,
-    counts: Counts,
+    tally: Tally,
     /// Lines of the first record that an earlier part has.
     from_line: usize,
 }
 
 impl PlanTransform {
+    fn set_pieces(&self, transformer: &mut Transformer, is_known: bool) {
+        let rules = PieceRules { envelope: self.envelope, line_bytes_max: self.line_bytes_max };
+        // Nobody would know what is left of a batch whose partition is not known.
+        transformer.set_pieces((is_known && self.has_pieces()).then_some(rules));
+    }
+
+    /// Makes events of a batch from a place on; stops early at [`PART_BYTES`].
+    fn part(
+        &self,
+        batch: &RecordBatch,
+        lineage: &str,
+        carry: Option<&mut Carry>,
+        from: Position,
+    ) -> (Transformed, Tally) {
+        let (version, mut transformer) = self.take();
+        let mut state = carry.and_then(|carry| carry.downcast_mut::<PartitionState>());
+        if let Some(state) = &mut state {
+            transformer.exchange_partition(state);
+        }
+        self.set_pieces(&mut transformer, state.is_some());
+        let mut work = Work {
+            transformer,
+            unwrapper: Unwrapper::new(),
+            events: self.buffer(batch),
+            tally: Tally::default(),
+            from_line: from.line,
+        };
+        let mut headers: Vec<(&str, &[u8])> = Vec::new();
+        let mut rest = None;
+        for (number, entry) in batch.records.iter().enumerate().skip(from.record) {
+            headers.clear();
+            let of_record = &batch.headers[entry.headers.0 as usize..entry.headers.1 as usize];
+            headers.extend(of_record.iter().map(|h| (batch.header_name(h), batch.slice(h.value))));
+            if let Some(line) = self.record(batch, lineage, entry, &headers, &mut work) {
+                rest = Some(Position { record: number, line });
+                break;
+            }
+        }
+        let Work { mut transformer, events, mut tally, .. } = work;
+        tally.counters = transformer.take_counters();
+        let held = transformer.partition();
+        let (open_from, pieces_from) = (held.open_from(), held.pieces_from());
+        if let Some(state) = state {
+            transformer.exchange_partition(state);
+        }
+        tally.unparsed = transformer.take_unparsed();
+        self.give_back(version, transformer);
+        let factor = events.bytes.len() * 8 / batch.bytes.len().max(1) + 1;
+        self.growth_eighths.store(factor, Ordering::Relaxed);
+        (Transformed { events, open_from, pieces_from, rest }, tally)
+    }
+
     /// Makes events of one record; returns the line to go on with when the part is full.
     fn record(
         &self,
@@ -342,10 +433,10 @@ impl PlanTransform {
     ) -> Option<usize> {
         let from_line = std::mem::take(&mut work.from_line);
         let Some(value) = entry.value else {
-            work.counts.tombstones += 1;
+            work.tally.tombstones += 1;
             return None;
         };
-        let of_record = Record {
+        let record = Record {
             lineage,
             topic: &batch.partition.topic,
             partition: batch.partition.number,
@@ -357,33 +448,17 @@ impl PlanTransform {
             received_source: received_source(batch.stamp),
             envelope: None,
         };
-        let Work { transformer, unwrapper, events, counts, .. } = work;
-        // Lines are counted through all envelopes of the record: their ids must differ.
-        let (mut next, mut rest) = (0, None);
-        unwrap(unwrapper, self.envelope, batch.slice(value), |envelope, mut lines| {
-            let record = Record { envelope, ..of_record };
-            let mut has_begun = false;
-            while let Some(line) = lines.next() {
-                let index = next;
-                next += 1;
-                if index < from_line {
-                    continue;
-                }
-                if events.bytes.len() >= PART_BYTES {
-                    rest = Some(index);
-                    return ControlFlow::Break(());
-                }
-                if !has_begun {
-                    transformer.begin_record(&record);
-                    has_begun = true;
-                }
-                counts.lines += 1;
-                let returns = lines.has_returned();
-                let line = Line { raw: line, index: index as u32, cut: false, returns };
-                transformer.line(&record, &line, events);
-            }
-            ControlFlow::Continue(())
-        });
+        let feed = Feed {
+            record,
+            transformer: &mut work.transformer,
+            events: &mut work.events,
+            part_bytes: PART_BYTES,
+            from_line,
+            keeps_envelope: false,
+        };
+        let fed = feed.run(&mut work.unwrapper, self.envelope, batch.slice(value));
+        let Fed { lines, rest, .. } = fed;
+        work.tally.lines += lines;
         rest
     }
 }
@@ -402,6 +477,9 @@ fn received_source(stamp: StampKind) -> ReceivedSource {
         StampKind::None => ReceivedSource::File,
     }
 }
+
+#[cfg(test)]
+mod piece_tests;
 
 #[cfg(test)]
 mod tests {

@@ -1,24 +1,20 @@
-//! Second stop: takes the envelopes off a record's value and splits what is inside into raw lines.
+//! Second stop: takes the envelopes off a record's value; whoever takes what is inside splits it
+//! into raw lines.
 //!
 //! Invariant: every line of the value comes once, in order; of a value that is no envelope, every
 //! byte is in exactly one line, but for the line ends. Next stop: [`crate::transform`].
 
-use std::ops::ControlFlow;
+use riverhog_parsers::envelope::{EnvelopeKind, Taker, Unwrapper};
 
-use riverhog_parsers::envelope::{Envelope, EnvelopeKind, Unwrapper};
-use riverhog_parsers::lines::{Lines, split_lines};
+/// Who takes raw values too.
+pub trait Raw: Taker {
+    /// A value that is no envelope.
+    fn raw(&mut self, value: &[u8]);
+}
 
-/// Gives `each` the raw lines of a value, with the envelope they came in; once for every envelope,
-/// until it breaks.
-pub fn unwrap(
-    unwrapper: &mut Unwrapper,
-    kind: EnvelopeKind,
-    value: &[u8],
-    mut each: impl FnMut(Option<&Envelope>, Lines<'_>) -> ControlFlow<()>,
-) {
-    let is_enveloped = unwrapper
-        .run(kind, value, &mut |envelope| each(Some(envelope), split_lines(&envelope.message)));
-    if !is_enveloped {
-        let _end: ControlFlow<()> = each(None, split_lines(value));
+/// Gives `taker` the envelopes of a value, until it breaks, or the value itself.
+pub fn unwrap(unwrapper: &mut Unwrapper, kind: EnvelopeKind, value: &[u8], taker: &mut impl Raw) {
+    if !unwrapper.run_pieces(kind, value, taker) {
+        taker.raw(value);
     }
 }

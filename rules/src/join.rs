@@ -6,6 +6,7 @@
 //! lines of its partition in their order and on their record times alone; every line is in exactly
 //! one record. Next stop: `transform`, which makes one event of a record. Stops here: `kind`, which
 //! knows the forms, and `open`, the records that are not yet complete.
+mod closed;
 mod kind;
 mod open;
 mod own;
@@ -16,7 +17,8 @@ mod stack;
 use riverhog_parsers::peel::Marks;
 
 use crate::selector::Selector;
-pub use open::{Closed, Held, Joiner, LineOf, OwnedMarks, OwnedRecord};
+pub use closed::{Closed, LineOf, OwnedMarks, OwnedRecord, PartOf};
+pub use open::{Held, Joiner};
 pub use own::{JoinRule, JoinRuleError};
 
 /// Records of one partition that may be open at once; beyond them the oldest is closed.

@@ -25,6 +25,7 @@ pub mod json;
 pub mod labels;
 pub mod names;
 pub mod origin;
+mod pieces;
 pub mod plan;
 pub mod redact;
 pub mod route;

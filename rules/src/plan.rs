@@ -14,6 +14,7 @@ use crate::condition::Condition;
 use crate::hosts::{HostRule, HostTable};
 use crate::join::Join;
 use crate::labels::LabelRule;
+use crate::pieces::PIECES_MAX;
 use crate::redact::Redact;
 use crate::route::Route;
 use crate::sanitise::TargetKind;
@@ -27,6 +28,9 @@ use crate::zone::Zone;
 /// A plan has at most this many targets: a route is one bit mask.
 pub const TARGETS_MAX: usize = 64;
 
+/// Milliseconds that the next piece of a line is waited for, where no `[join]` says so.
+pub const PIECES_GAP_MS: i64 = 5000;
+
 /// Everything compiled.
 #[derive(Debug)]
 pub struct Plan {
@@ -34,6 +38,8 @@ pub struct Plan {
     pub peel: Layers,
     /// How lines are joined; `None` where each is an event of its own.
     pub join: Option<Join>,
+    /// As the gap of `join`, for pieces of lines where nothing is joined.
+    pub pieces_gap_ms: i64,
     /// Parse rules, tried in order; the first that accepts wins.
     pub parse: Vec<ParseRule>,
     /// Transform steps, in written order.
@@ -73,6 +79,7 @@ impl Default for Plan {
         Plan {
             peel: Layers::NONE,
             join: None,
+            pieces_gap_ms: PIECES_GAP_MS,
             parse: Vec::new(),
             steps: Vec::new(),
             tables: Tables::default(),
@@ -108,6 +115,17 @@ impl Plan {
     pub fn knows_partitions(&self) -> bool {
         let limits = |step: &Step| matches!(step.action, Action::RateLimit(_));
         self.join.is_some() || self.steps.iter().any(limits)
+    }
+
+    /// What is held of a partition ends when a later record of it has a record time that is more
+    /// than this many milliseconds later.
+    pub fn gap_ms(&self) -> i64 {
+        self.join.as_ref().map_or(self.pieces_gap_ms, |join| join.gap_ms)
+    }
+
+    /// Pieces that a line which is put together has at most.
+    pub(crate) fn pieces_max(&self) -> usize {
+        self.join.as_ref().map_or(PIECES_MAX, |join| join.lines_max)
     }
 
     /// True when some route takes every event, so that none can be without a route.

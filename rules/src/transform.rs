@@ -18,6 +18,7 @@ mod line;
 mod marks;
 mod parse;
 mod parts;
+mod pieces;
 mod record;
 mod redacting;
 mod sample;
@@ -51,6 +52,8 @@ use line::LineState;
 use marks::LineMarks;
 pub(crate) use marks::may_give as may_be_peeled;
 use parse::{ParseScratch, parse};
+pub use pieces::PieceRules;
+use pieces::{PartitionPieces, PieceScratch};
 use redacting::{RedactScratch, masked_marks};
 pub use sample::document_sample;
 pub use sampler::Ticks;
@@ -133,6 +136,7 @@ pub struct Transformer {
     steps: StepScratch,
     /// What is known of the partition at hand.
     partition: PartitionState,
+    pieces: PieceScratch,
     /// Records that are complete, before they are events.
     closed: Vec<Closed>,
     /// What stands on one line.
@@ -150,14 +154,25 @@ pub struct Transformer {
 /// What a worker knows of one partition from batch to batch.
 #[derive(Debug, Default)]
 pub struct PartitionState {
+    pieces: PartitionPieces,
     joiner: Joiner,
     rates: RateState,
 }
 
 impl PartitionState {
-    /// Offset of the oldest line that is held.
+    /// Offset of the oldest line that is held, without pieces of lines.
     pub fn open_from(&self) -> Option<i64> {
         self.joiner.open_from()
+    }
+
+    /// Offset of the oldest piece of a line that is held.
+    pub fn pieces_from(&self) -> Option<i64> {
+        self.pieces.open.open_from()
+    }
+
+    /// Offset of the oldest line or piece that is held.
+    pub fn held_from(&self) -> Option<i64> {
+        self.open_from().into_iter().chain(self.pieces_from()).min()
     }
 }
 
@@ -192,6 +207,7 @@ impl Transformer {
             parse: ParseScratch::new(&plan, &bound),
             steps: StepScratch::new(&plan, &bound),
             partition: PartitionState::default(),
+            pieces: PieceScratch::new(plan.join.is_some()),
             closed: Vec::new(),
             parts: Parts::default(),
             line_bytes_max: usize::MAX,
@@ -287,7 +303,9 @@ impl Transformer {
         }
         let mut scratch = std::mem::take(&mut self.peeled);
         let Peeled { text, marks } = peel(&message, self.plan.peel, &mut scratch);
-        if !self.is_held(record, line, (text, marks), out) {
+        let Line { raw, index, cut, returns } = *line;
+        let held = LineOf { index, raw, text, marks, cut, returns, part: None };
+        if !self.is_held(record, &held, out) {
             let marks = (!marks.is_empty()).then_some(marks);
             let seen = Seen { message: &message, text, marks, index: line.index, cut: line.cut };
             let lines = Lines { joined: None, last_offset: record.offset };
@@ -297,21 +315,13 @@ impl Transformer {
     }
 
     /// True when the line is held.
-    fn is_held(
-        &mut self,
-        record: &Record<'_>,
-        line: &Line<'_>,
-        (text, marks): (&str, Marks<'_>),
-        out: &mut EventBuffer,
-    ) -> bool {
+    fn is_held(&mut self, record: &Record<'_>, line: &LineOf<'_>, out: &mut EventBuffer) -> bool {
         let Some(join) = &self.plan.join else { return false };
         let place = self.current.expect("a record is begun before its lines");
         let stream = self.contexts.at(place).record.stream;
-        let Line { raw, index, cut, returns } = *line;
-        let line = LineOf { index, raw, text, marks, cut, returns };
         let (joiner, closed) = (&mut self.partition.joiner, &mut self.closed);
         joiner.advance(join, record.time_ms, closed);
-        let held = joiner.line(join, stream, (record, &line), closed);
+        let held = joiner.line(join, stream, (record, line), closed);
         if !self.closed.is_empty() {
             self.emit_closed(record, out);
             self.begin_record(record);
@@ -322,6 +332,7 @@ impl Transformer {
     /// Makes events of every record that is open, as if their partition had ended. `partition` is
     /// any record of it.
     pub fn close_records(&mut self, partition: &Record<'_>, out: &mut EventBuffer) {
+        self.close_pieces(partition, out);
         self.partition.joiner.close_all(&mut self.closed);
         self.emit_closed(partition, out);
     }
@@ -330,20 +341,8 @@ impl Transformer {
     fn emit_closed(&mut self, partition: &Record<'_>, out: &mut EventBuffer) {
         let mut all = std::mem::take(&mut self.closed);
         for closed in all.drain(..) {
-            let owned = &closed.record;
-            let headers = owned.headers.iter();
-            let headers: Vec<(&str, &[u8])> =
-                headers.map(|(name, value)| (name.as_str(), value.as_slice())).collect();
-            let record = Record {
-                offset: owned.offset,
-                key: owned.key.as_deref(),
-                headers: &headers,
-                received_ns: owned.received_ns,
-                received_source: owned.received_source,
-                envelope: owned.envelope.as_ref(),
-                time_ms: owned.time_ms,
-                ..*partition
-            };
+            let headers = closed.record.headers();
+            let record = closed.record.borrow(&headers, partition);
             self.begin_record(&record);
             self.closed(&record, &closed, out);
             // Of a single line too: the batch that it came with may be gone.
@@ -354,20 +353,19 @@ impl Transformer {
 
     fn closed(&mut self, record: &Record<'_>, closed: &Closed, out: &mut EventBuffer) {
         let message = to_text(&closed.raw);
-        let (first, last) = (closed.lines[0], closed.lines[closed.lines.len() - 1]);
         let seen = Seen {
             message: &message,
             // Where nothing came off, both are one.
             text: if closed.text == message { &message } else { &closed.text },
             marks: Some(closed.marks.marks()).filter(|marks| !marks.is_empty()),
-            index: first.1,
+            index: closed.lines[0].1,
             cut: closed.cut,
         };
         let joined = (closed.lines.len() > 1).then(|| Joined {
             lines: closed.lines.len() as u32,
             hash: join_hash(closed.lines.iter().copied()),
         });
-        self.transform(record, &seen, Lines { joined, last_offset: last.0 }, out);
+        self.transform(record, &seen, Lines { joined, last_offset: closed.last_offset() }, out);
     }
 
     fn transform(

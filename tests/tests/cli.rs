@@ -150,6 +150,9 @@ fn parse_shows_what_would_be_sent() -> Result<()> {
     check("parse-as", &syslog, Some("syslog.log"))?;
     let training = ["parse", "--as", "training", "--reference", REFERENCE];
     check("parse-as-training", &training, Some("training.log"))?;
+    check("parse-as-training-pieces", &training, Some("cri.log"))?;
+    let config = ["parse", "--config", "training.toml", "--reference", REFERENCE];
+    check("parse-pieces", &config, Some("cri.log"))?;
     check("parse-as-unknown", &["parse", "--as", "trainings"], Some("sample.log"))?;
     check("parse-redacted", &usual, Some("secrets.log"))?;
     let config = ["parse", "--config", "redact.toml", "--reference", REFERENCE];

@@ -1,8 +1,12 @@
-//! No line is read twice: by two sources, or as its own dead letter. Next: `archives.rs`.
+//! No line is read twice: by two sources, or as its own dead letter; and no parser waits for what
+//! has come off. Next: `archives.rs`.
 
+use riverhog_parsers::formats::Format;
+
+use crate::EnvelopeKind;
 use crate::diagnostic::Diagnostic;
 use crate::reader::Context;
-use crate::sections::{Drafts, SourceDraft};
+use crate::sections::{Drafts, ShapeDraft, SourceDraft};
 use crate::settings::{SourceKind, Topics};
 
 pub(super) fn check(context: &Context<'_>, drafts: &Drafts) {
@@ -11,6 +15,7 @@ pub(super) fn check(context: &Context<'_>, drafts: &Drafts) {
             check_pair(context, first, second);
         }
     }
+    check_cri(context, drafts);
     let Some(dead_letter) = &drafts.dead_letter else { return };
     let Some(topic) = &dead_letter.topic else { return };
     for source in &drafts.sources {
@@ -24,6 +29,23 @@ pub(super) fn check(context: &Context<'_>, drafts: &Drafts) {
             context
                 .report(Diagnostic::error(&topic.place, message, help).with_related(place, label));
         }
+    }
+}
+
+/// A format that can match nothing, for the envelope was taken off before.
+fn check_cri(context: &Context<'_>, drafts: &Drafts) {
+    let takes =
+        |it: &&SourceDraft| matches!(it.source.envelope, EnvelopeKind::Auto | EnvelopeKind::Cri);
+    let Some(source) = drafts.sources.iter().find(takes) else { return };
+    let rules = drafts.parse.iter().filter(|rule| {
+        rule.field.is_none() && matches!(rule.shape, ShapeDraft::Format(Format::Cri))
+    });
+    for rule in rules {
+        let place = rule.name.as_ref().map_or(&source.place, |name| &name.place);
+        let message = "`as = \"cri\"` sees no such line: the envelope is taken off before";
+        let help = "set `envelope = \"none\"` in the source, or remove this parser";
+        let problem = Diagnostic::warning(place, message, help);
+        context.report(problem.with_related(&source.place, "takes it off"));
     }
 }
 

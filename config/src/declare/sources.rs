@@ -1,6 +1,6 @@
 //! `[sources.NAME]`: where lines come from. Next: `rules.rs`.
 
-use super::{Kind, Section, Setting, later, word};
+use super::{Kind, Section, Setting, word};
 
 const ENVELOPE: Setting = Setting::new(
     "envelope",
@@ -18,12 +18,16 @@ const ENVELOPE: Setting = Setting::new(
         ),
         word("fluent-bit", "Fluent Bit's JSON: every object with a `log`, or else a `message`"),
         word("vector", "Vector's JSON: every object with a `message`"),
+        word(
+            "cri",
+            "lines of container runtimes, `TIME stdout F TEXT`. Long lines that came in pieces are \
+             put together, with `docker` and `auto` too",
+        ),
         word("docker", "lines of Docker's `json-file`: every object with a `log`"),
         word("otlp", "OpenTelemetry's log requests, in JSON or protobuf: many lines a record"),
         word("loki", "Loki's push requests in JSON: many lines a record"),
         word("journald", "the journal's JSON: every object with a `MESSAGE`"),
         word("pack", "lines of promtail's `pack` stage: every object of texts with an `_entry`"),
-        later("cri", "use `none`, and `as = \"cri\"` in a `[[parse]]`"),
     ]),
     "What the collector has wrapped around a line.",
 )

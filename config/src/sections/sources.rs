@@ -42,6 +42,7 @@ pub(super) fn read(top: &TopLevel<'_>) -> Vec<SourceDraft> {
                 "filebeat" => EnvelopeKind::Filebeat,
                 "fluent-bit" => EnvelopeKind::FluentBit,
                 "vector" => EnvelopeKind::Vector,
+                "cri" => EnvelopeKind::Cri,
                 "docker" => EnvelopeKind::Docker,
                 "otlp" => EnvelopeKind::Otlp,
                 "loki" => EnvelopeKind::Loki,

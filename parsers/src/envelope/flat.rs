@@ -89,6 +89,8 @@ pub(super) struct Flat<'t> {
     pub(super) resource_logs: Option<Span>,
     pub(super) streams: Option<Span>,
     pub(super) journal_bytes: Option<Span>,
+    /// There are arrays at the top, or further down.
+    pub(super) has_arrays: bool,
 }
 
 impl<'t> Flat<'t> {
@@ -107,6 +109,7 @@ impl<'t> Flat<'t> {
             resource_logs: None,
             streams: None,
             journal_bytes: None,
+            has_arrays: false,
         };
         if bytes.get(start) != Some(&b'{') {
             return None;
@@ -170,6 +173,7 @@ impl<'t> Flat<'t> {
             }
             b'{' | b'[' => {
                 let span = Scan { bytes, at }.value()?;
+                self.has_arrays = true;
                 match path {
                     "resourceLogs" => self.resource_logs = Some(span),
                     "streams" => self.streams = Some(span),

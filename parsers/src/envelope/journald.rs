@@ -2,9 +2,12 @@
 //!
 //! Invariant: a message of bytes is those bytes. Next on the trip: [`super::pack`].
 
+use super::fields::EnvelopeFields;
 use super::flat::{Flat, Slot};
 use super::text::Span;
-use super::{Taken, stamp};
+use super::{FIELDS_MAX, Taken, stamp};
+use crate::fields::NAME_BYTES_MAX;
+use crate::lines::to_text;
 
 /// The journal's own time has a name of its own, in microseconds.
 pub(super) fn take(flat: &Flat<'_>, forced: bool) -> Option<Taken> {
@@ -33,4 +36,20 @@ pub(super) fn bytes(flat: &Flat<'_>, array: Span) -> Option<Vec<u8>> {
         std::str::from_utf8(digits).ok()?.parse::<u8>().ok()
     };
     flat.source.elements(array).map(byte).collect()
+}
+
+/// Adds the fields that stand as arrays of their bytes.
+pub(super) fn push_bytes(flat: &Flat<'_>, fields: &mut EnvelopeFields) {
+    if !flat.has_arrays {
+        return;
+    }
+    let others = flat.source.members(flat.object);
+    for (key, value) in others.filter(|(key, _)| flat.source.raw(*key) != b"MESSAGE") {
+        let path = flat.source.to_string(key);
+        let fits = fields.len() < FIELDS_MAX && path.len() <= NAME_BYTES_MAX;
+        let bytes = bytes(flat, value).filter(|bytes| fits && !bytes.is_empty());
+        if let Some(bytes) = bytes {
+            fields.push(&path, &to_text(&bytes));
+        }
+    }
 }

@@ -6,7 +6,7 @@
 
 use std::ops::ControlFlow;
 
-use super::{Each, EnvelopeKind, FIELDS_MAX, Unwrapper};
+use super::{Each, EnvelopeKind, FIELDS_MAX, Piece, Unwrapper};
 use crate::fields::NAME_BYTES_MAX;
 
 /// See the module documentation.
@@ -66,6 +66,16 @@ impl Many<'_, '_> {
 
     /// Gives away the line that `write` appends.
     pub(super) fn give(&mut self, write: impl FnOnce(&mut Vec<u8>)) -> ControlFlow<()> {
+        self.give_piece(Piece::Whole, write)
+    }
+
+    /// The same of what may be a piece of a line.
+    pub(super) fn give_piece(
+        &mut self,
+        piece: Piece,
+        write: impl FnOnce(&mut Vec<u8>),
+    ) -> ControlFlow<()> {
+        self.unwrapper.envelope.piece = piece;
         let mut message = self.unwrapper.take_buffer();
         write(&mut message);
         self.unwrapper.give(self.kind, message, self.depth, self.each)

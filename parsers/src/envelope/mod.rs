@@ -4,6 +4,7 @@
 //! log line is a raw line like any other. Every line of an envelope is given, in order, or the
 //! value is left as it is. Next on the trip: [`crate::lines`] splits the message.
 
+mod cri;
 mod docker;
 mod fields;
 mod filebeat;
@@ -16,6 +17,7 @@ mod otlp;
 mod pack;
 mod scan;
 mod stamp;
+mod taker;
 #[cfg(test)]
 mod tests;
 mod text;
@@ -27,6 +29,8 @@ use crate::fields::{NAME_BYTES_MAX, TEXT_BYTES_MAX};
 pub use fields::EnvelopeFields;
 use flat::{Flat, Slot};
 use many::Many;
+use taker::Whole;
+pub use taker::{Piece, Taker};
 use text::Text;
 
 /// Which envelopes a source looks for.
@@ -44,6 +48,8 @@ pub enum EnvelopeKind {
     FluentBit,
     /// Vector's alone: any object with a `message`.
     Vector,
+    /// The lines of container runtimes alone: `TIME stdout F TEXT`.
+    Cri,
     /// Docker's alone: any object with a `log`.
     Docker,
     /// OpenTelemetry's alone, in JSON or protobuf.
@@ -71,6 +77,10 @@ pub struct Envelope {
     pub fields: EnvelopeFields,
     /// The shipper, as a metric label; of envelopes around each other the outermost.
     pub kind: &'static str,
+    /// Whether the message is a line, or a piece of one.
+    pub piece: Piece,
+    /// How many envelopes came off.
+    pub depth: usize,
 }
 
 /// More fields than this are left out: no shipper sends as many, and what is kept is held in
@@ -84,8 +94,8 @@ pub const LINES_MAX: usize = 100_000;
 /// Labels of Loki and promtail.
 const LABELS: &str = "labels.";
 
-/// Who is given envelopes; a break ends it.
-type Each<'e> = dyn FnMut(&Envelope) -> ControlFlow<()> + 'e;
+/// Who is given envelopes.
+type Each<'e> = dyn Taker + 'e;
 
 /// How a shipper's file takes an object apart.
 struct Taken {
@@ -118,13 +128,38 @@ impl Unwrapper {
         value: &[u8],
         each: &mut dyn FnMut(&Envelope) -> ControlFlow<()>,
     ) -> bool {
+        self.run_pieces(kind, value, &mut Whole(each))
+    }
+
+    /// As [`Unwrapper::run`], for whoever puts pieces of lines together.
+    pub fn run_pieces(&mut self, kind: EnvelopeKind, value: &[u8], taker: &mut dyn Taker) -> bool {
         if kind == EnvelopeKind::None || value.len() > TEXT_BYTES_MAX {
             return false;
         }
         self.envelope.fields.truncate(0);
         self.envelope.host = None;
         self.envelope.time_ns = None;
-        self.level(kind, value, 0, each).is_some()
+        self.envelope.piece = Piece::Whole;
+        self.level(kind, value, 0, taker).is_some()
+    }
+
+    /// Takes the envelopes off that are left inside of `outer`, whose message was put together.
+    pub fn run_inside(
+        &mut self,
+        kind: EnvelopeKind,
+        (outer, message): (&Envelope, &[u8]),
+        each: &mut dyn FnMut(&Envelope) -> ControlFlow<()>,
+    ) -> bool {
+        let is_deep = outer.depth >= DEPTH_MAX;
+        if kind != EnvelopeKind::Auto || is_deep || message.len() > TEXT_BYTES_MAX {
+            return false;
+        }
+        let known = &mut self.envelope;
+        known.fields.clone_from(&outer.fields);
+        known.host.clone_from(&outer.host);
+        (known.time_ns, known.kind) = (outer.time_ns, outer.kind);
+        known.piece = Piece::Whole;
+        self.level(kind, message, outer.depth, &mut Whole(each)).is_some()
     }
 
     /// One envelope, inside of `depth` others; `None`, and nothing changed, when it is none.
@@ -142,9 +177,9 @@ impl Unwrapper {
         {
             return Some(flow);
         }
-        // All other lines cost one look at their first byte.
+        // All other lines cost a look at two bytes.
         if value.trim_ascii_start().first() != Some(&b'{') {
-            return None;
+            return self.lines_of_runtime(kind, value, depth, each);
         }
         let base = self.envelope.fields.len();
         let flat = Flat::read(value, &mut self.path, &mut self.envelope.fields);
@@ -181,6 +216,9 @@ impl Unwrapper {
         if depth == 0 {
             self.envelope.kind = taken.kind;
         }
+        if taken.line == Slot::JournalMessage {
+            journald::push_bytes(flat, &mut self.envelope.fields);
+        }
         let mut message = self.take_buffer();
         if let Some(text) = flat.text(taken.line) {
             flat.source.decode(text, &mut message);
@@ -188,7 +226,28 @@ impl Unwrapper {
             let bytes = flat.journal_bytes.and_then(|array| journald::bytes(flat, array));
             message.extend_from_slice(&bytes.unwrap_or_default());
         }
+        if taken.kind == docker::KIND {
+            self.envelope.piece = docker::piece(flat, taken, &message);
+        }
         self.give(kind, message, depth, each)
+    }
+
+    /// Lines of a container runtime.
+    fn lines_of_runtime(
+        &mut self,
+        kind: EnvelopeKind,
+        value: &[u8],
+        depth: usize,
+        each: &mut Each<'_>,
+    ) -> Option<ControlFlow<()>> {
+        let is_looked_for = matches!(kind, EnvelopeKind::Auto | EnvelopeKind::Cri);
+        if !is_looked_for || !cri::is_lines(value) {
+            return None;
+        }
+        if depth == 0 {
+            self.envelope.kind = "cri";
+        }
+        Some(cri::give(value, &mut Many { unwrapper: self, kind, depth, each }))
     }
 
     /// An envelope of many messages in JSON.
@@ -248,6 +307,17 @@ impl Unwrapper {
         depth: usize,
         each: &mut Each<'_>,
     ) -> ControlFlow<()> {
+        let mut message = message;
+        self.envelope.depth = depth + 1;
+        if self.envelope.piece != Piece::Whole {
+            // What is a piece of an envelope may look like one itself.
+            self.envelope.message = message;
+            if let Some(flow) = each.piece(&self.envelope) {
+                return flow;
+            }
+            self.envelope.piece = Piece::Whole;
+            message = std::mem::take(&mut self.envelope.message);
+        }
         if kind == EnvelopeKind::Auto
             && depth + 1 < DEPTH_MAX
             && let Some(flow) = self.level(kind, &message, depth + 1, each)
@@ -255,8 +325,9 @@ impl Unwrapper {
             self.spare.push(message);
             return flow;
         }
+        self.envelope.depth = depth + 1;
         self.envelope.message = message;
-        each(&self.envelope)
+        each.take(&self.envelope)
     }
 
     /// An empty buffer: that of the last message, if no envelope is around it.
@@ -285,7 +356,7 @@ fn in_bounds(lines: usize) -> bool {
 /// Asks the shippers whose envelopes hold one message, those with the surest marks first.
 fn recognise(kind: EnvelopeKind, flat: &Flat<'_>) -> Option<Taken> {
     match kind {
-        EnvelopeKind::None | EnvelopeKind::Otlp | EnvelopeKind::Loki => None,
+        EnvelopeKind::None | EnvelopeKind::Otlp | EnvelopeKind::Loki | EnvelopeKind::Cri => None,
         EnvelopeKind::Auto => filebeat::take(flat, false)
             .or_else(|| vector::take(flat, false))
             .or_else(|| fluent_bit::take(flat, false))

@@ -4,6 +4,7 @@
 //! The invariant: values are made up. Next: `tests/properties.rs`.
 
 mod many;
+mod pieces;
 mod properties;
 mod support;
 
@@ -104,6 +105,11 @@ fn journald() {
         ControlFlow::Continue(())
     });
     assert_eq!((found, messages), (true, vec![b"\xff\n\x1b[m".to_vec()]));
+    // What else is no text; several values of one name are none.
+    check(
+        r#"{"__REALTIME_TIMESTAMP":"1","MESSAGE":"x","_CMDLINE":[97,255],"E":[],"S":["a"],"O":{"b":[1]}}"#,
+        &["journald - 1000 \"x\" __REALTIME_TIMESTAMP=1 _CMDLINE=a\\xFF"],
+    );
     for message in ["null", "{}", "[256]", "[\"a\"]", "[-1]", "1"] {
         check(&format!(r#"{{"__REALTIME_TIMESTAMP":"1","MESSAGE":{message}}}"#), &[]);
     }

@@ -16,13 +16,17 @@ use riverhog_parsers::peel::{Layers, Parts};
 use riverhog_parsers::time::TimeParser;
 use riverhog_rules::event::{Disposition, EventBuffer};
 use riverhog_rules::join::Join;
+use riverhog_rules::names::{Names, Stage};
 use riverhog_rules::plan::{LineParser, ParseRule, Plan, TimeRule};
+use riverhog_rules::selector::Selector;
 
 use super::input::read_until;
 use super::trial::{Given, Trial};
 use super::{CommandError, Console, Exit, load};
 use crate::clock;
 
+/// The format that is every format of training logs.
+const TRAINING: &str = "training";
 /// The pattern of lines where no configuration gives one: that of the guide's first configuration.
 const PATTERN: &str =
     "%{TIMESTAMP_ISO8601:log_time} %{LOGLEVEL:level} %{NOTSPACE:component}: %{GREEDYDATA:content}";
@@ -33,6 +37,7 @@ const EXAMPLES: &str = "Examples:
   riverhog parse < train.log                           lines like `TIME LEVEL COMPONENT: CONTENT`
   riverhog parse --zone Asia/Shanghai < train.log      times without a zone are Shanghai's
   riverhog parse --as json < train.jsonl               as a built-in format
+  riverhog parse --as training < 0.log                 all formats, as it is or from a container
   riverhog parse --config pipeline.toml < train.log    as the configuration says
   riverhog parse --config pipeline.toml < train.log | jq -c 'select(.tags) | .content'
 
@@ -62,7 +67,11 @@ pub(super) fn run(args: &ParseArgs, console: Console) -> Result<Exit, CommandErr
     let zone = args.zone.as_deref().unwrap_or("UTC");
     let mut trial = match (&args.config, &args.format) {
         (Some(path), _) => Trial::of_config(&load(path, console)?),
-        (None, Some(format)) => Trial::of_format(Arc::new(format_plan(format, zone)?)),
+        (None, Some(format)) => {
+            let plan = Arc::new(format_plan(format, zone)?);
+            // Training logs come from the files of a container runtime as well as they are.
+            if format == TRAINING { Trial::of_plan(plan) } else { Trial::of_format(plan) }
+        }
         (None, None) => Trial::of_plan(Arc::new(usual_plan(zone)?)),
     };
     let mut out = console.out();
@@ -100,11 +109,13 @@ fn format_plan(name: &str, zone: &str) -> Result<Plan, CommandError> {
     let parser = LineParser::Format(Box::new(FormatParser::new(format, [])));
     let rule = ParseRule { name: name.to_owned(), when: None, field: None, parser, time };
     let plan = Plan { parse: vec![rule], ..Plan::default() };
-    if name != "training" {
+    if name != TRAINING {
         return Ok(plan);
     }
     // Lines of many formats come with whatever stands in front of them, and as whole records.
-    Ok(Plan { peel: Layers::ALL, join: Some(Join::builtin()), ..plan })
+    let stream = Selector::compile("envelope.stream", &Names::new().at(Stage::Parse));
+    let join = Join { stream: stream.into_iter().collect(), ..Join::builtin() };
+    Ok(Plan { peel: Layers::ALL, join: Some(join), ..plan })
 }
 
 /// One parser, no labels, no routes.

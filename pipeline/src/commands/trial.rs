@@ -3,7 +3,6 @@
 //! Invariant: a line takes the same trip as in a run: unwrap, cut, transform. Next stop:
 //! [`crate::transform`] for the trip of real batches.
 
-use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use riverhog_config::{Config, EnvelopeKind};
@@ -12,9 +11,9 @@ use riverhog_parsers::peel::Layers;
 use riverhog_rules::counters::Counters;
 use riverhog_rules::event::EventBuffer;
 use riverhog_rules::plan::Plan;
-use riverhog_rules::transform::{Line, PartitionState, ReceivedSource, Record, Transformer};
+use riverhog_rules::transform::{PartitionState, PieceRules, ReceivedSource, Record, Transformer};
 
-use crate::unwrap::unwrap;
+use crate::feed::Feed;
 
 /// The longest line where no source says so.
 pub(super) const LINE_BYTES_MAX: usize = 1 << 20;
@@ -111,32 +110,29 @@ impl Trial {
 
     /// Offset of the oldest value that is held.
     pub(super) fn open_from(&self) -> Option<i64> {
-        self.transformer.partition().open_from()
+        self.transformer.partition().held_from()
     }
 
     fn close(&mut self, given: &Given<'_>) {
-        self.transformer.close_records(&record(given, None), &mut self.events);
+        self.transformer.close_records(&record(given), &mut self.events);
     }
 
     fn feed(&mut self, given: &Given<'_>, value: &[u8]) -> Option<Envelope> {
-        let kind = self.envelope;
-        let of_value = record(given, None);
-        let (mut index, mut first) = (0, None);
-        let Trial { unwrapper, transformer, events, .. } = self;
-        unwrap(unwrapper, kind, value, |envelope, mut lines| {
-            if index == 0 {
-                first = envelope.cloned();
-            }
-            let record = Record { envelope, ..of_value };
-            transformer.begin_record(&record);
-            while let Some(raw) = lines.next() {
-                let returns = lines.has_returned();
-                transformer.line(&record, &Line { raw, index, cut: false, returns }, events);
-                index += 1;
-            }
-            ControlFlow::Continue(())
-        });
-        first
+        self.set_pieces();
+        let feed = Feed {
+            record: record(given),
+            transformer: &mut self.transformer,
+            events: &mut self.events,
+            part_bytes: usize::MAX,
+            from_line: 0,
+            keeps_envelope: true,
+        };
+        feed.run(&mut self.unwrapper, self.envelope, value).envelope
+    }
+
+    fn set_pieces(&mut self) {
+        let (envelope, line_bytes_max) = (self.envelope, self.line_bytes_max);
+        self.transformer.set_pieces(Some(PieceRules { envelope, line_bytes_max }));
     }
 
     /// What was counted since the last call.
@@ -145,7 +141,7 @@ impl Trial {
     }
 }
 
-fn record<'a>(given: &Given<'a>, envelope: Option<&'a Envelope>) -> Record<'a> {
+fn record<'a>(given: &Given<'a>) -> Record<'a> {
     Record {
         topic: given.topic,
         partition: 0,
@@ -154,7 +150,7 @@ fn record<'a>(given: &Given<'a>, envelope: Option<&'a Envelope>) -> Record<'a> {
         headers: given.headers,
         received_ns: given.received_ns,
         received_source: ReceivedSource::File,
-        envelope,
+        envelope: None,
         lineage: "0",
         time_ms: 0,
     }

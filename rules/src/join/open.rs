@@ -3,29 +3,10 @@
 //! Invariant: a line is in exactly one record; the number of open records, their lines and their
 //! bytes have bounds; the oldest line that is held is known. Next stop: `transform`, which makes an
 //! event of each record that is complete.
-use riverhog_parsers::envelope::Envelope;
-use riverhog_parsers::peel::Marks;
-
+use super::closed::{Closed, LineOf, OwnedRecord};
 use super::kind::Kind;
 use super::{Join, OPEN_BYTES_MAX, OPEN_MAX, Step, process_of};
-use crate::transform::{ReceivedSource, Record};
-
-/// A line as the joiner is given it.
-#[derive(Clone, Copy, Debug)]
-pub struct LineOf<'a> {
-    /// Its index within its Kafka record.
-    pub index: u32,
-    /// Its bytes.
-    pub raw: &'a [u8],
-    /// What is left of it behind the layers that came off.
-    pub text: &'a str,
-    /// What the layers said.
-    pub marks: Marks<'a>,
-    /// It was longer and was cut.
-    pub cut: bool,
-    /// A carriage return stood in front of its end.
-    pub returns: bool,
-}
+use crate::transform::Record;
 
 /// What became of a line.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -34,143 +15,6 @@ pub enum Held {
     Alone,
     /// The joiner holds it, or has put it into a record that is complete now.
     Kept,
-}
-
-/// What a Kafka record says, kept for as long as one of its lines is held.
-#[derive(Clone, Debug)]
-pub struct OwnedRecord {
-    /// Offset.
-    pub offset: i64,
-    /// Record time in milliseconds.
-    pub time_ms: i64,
-    /// As in [`Record`].
-    pub received_ns: i64,
-    /// As in [`Record`].
-    pub received_source: ReceivedSource,
-    /// The key.
-    pub key: Option<Vec<u8>>,
-    /// The headers.
-    pub headers: Vec<(String, Vec<u8>)>,
-    /// What the shipper's envelope said, without its message.
-    pub envelope: Option<Envelope>,
-}
-
-impl OwnedRecord {
-    /// Keeps what a record says.
-    pub fn of(record: &Record<'_>) -> OwnedRecord {
-        let headers = record.headers.iter();
-        let envelope = record.envelope.map(|envelope| Envelope {
-            message: Vec::new(),
-            host: envelope.host.clone(),
-            time_ns: envelope.time_ns,
-            fields: envelope.fields.clone(),
-            kind: envelope.kind,
-        });
-        OwnedRecord {
-            offset: record.offset,
-            time_ms: record.time_ms,
-            received_ns: record.received_ns,
-            received_source: record.received_source,
-            key: record.key.map(<[u8]>::to_vec),
-            headers: headers.map(|(name, value)| ((*name).to_owned(), value.to_vec())).collect(),
-            envelope,
-        }
-    }
-
-    fn bytes(&self) -> usize {
-        let headers: usize = self.headers.iter().map(|it| it.0.len() + it.1.len() + 48).sum();
-        let fields = self.envelope.as_ref().map(|envelope| &envelope.fields);
-        let fields = fields.map_or(0, |fields| fields.bytes() + fields.len() * 12);
-        256 + headers + fields
-    }
-}
-
-/// [`Marks`] that own their texts.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct OwnedMarks {
-    numbers: [Option<u32>; 4],
-    texts: [Option<String>; 3],
-}
-
-impl OwnedMarks {
-    fn of(marks: &Marks<'_>) -> OwnedMarks {
-        OwnedMarks {
-            numbers: [marks.rank, marks.local_rank, marks.pid, marks.task],
-            texts: [marks.role, marks.worker, marks.node].map(|it| it.map(str::to_owned)),
-        }
-    }
-
-    /// The marks themselves.
-    pub fn marks(&self) -> Marks<'_> {
-        let [rank, local_rank, pid, task] = self.numbers;
-        let [role, worker, node] = self.texts.each_ref().map(Option::as_deref);
-        Marks { rank, local_rank, role, worker, pid, node, task }
-    }
-}
-
-/// A record that is complete.
-#[derive(Clone, Debug)]
-pub struct Closed {
-    /// What the first line's Kafka record says.
-    pub record: OwnedRecord,
-    /// Offset and index of each line; at least one, in ascending order.
-    pub lines: Vec<(i64, u32)>,
-    /// The bytes of all lines, with a line end between two.
-    pub raw: Vec<u8>,
-    /// Where each line ends in `raw`.
-    pub ends: Vec<usize>,
-    /// The lines without what came off, with a line end between two.
-    pub text: String,
-    /// What the layers of the first line said.
-    pub marks: OwnedMarks,
-    /// A line was longer and was cut.
-    pub cut: bool,
-}
-
-impl Closed {
-    fn new(record: OwnedRecord, line: &LineOf<'_>) -> Closed {
-        Closed {
-            lines: vec![(record.offset, line.index)],
-            record,
-            raw: line.raw.to_vec(),
-            ends: vec![line.raw.len()],
-            text: line.text.to_owned(),
-            marks: OwnedMarks::of(&line.marks),
-            cut: line.cut,
-        }
-    }
-
-    fn push(&mut self, offset: i64, line: &LineOf<'_>) {
-        self.lines.push((offset, line.index));
-        self.raw.push(b'\n');
-        self.raw.extend_from_slice(line.raw);
-        self.ends.push(self.raw.len());
-        self.text.push('\n');
-        self.text.push_str(line.text);
-        self.cut |= line.cut;
-    }
-
-    fn append(&mut self, other: Closed) {
-        let base = self.raw.len() + 1;
-        self.lines.extend(other.lines);
-        self.raw.push(b'\n');
-        self.raw.extend_from_slice(&other.raw);
-        self.ends.extend(other.ends.iter().map(|end| base + end));
-        self.text.push('\n');
-        self.text.push_str(&other.text);
-        self.cut |= other.cut;
-    }
-
-    /// The bytes of a line by its number.
-    pub fn line(&self, number: usize) -> &[u8] {
-        let start = if number == 0 { 0 } else { self.ends[number - 1] + 1 };
-        &self.raw[start..self.ends[number]]
-    }
-
-    /// Bytes that it takes in memory, about.
-    pub fn bytes(&self) -> usize {
-        self.record.bytes() + self.raw.len() + self.text.len() + self.lines.len() * 24
-    }
 }
 
 #[derive(Debug)]
@@ -254,7 +98,7 @@ impl Joiner {
             kind,
             record: closed,
             tail: Vec::new(),
-            last_time_ms: record.time_ms,
+            last_time_ms: line.time_ms(record),
             touched: self.lines,
             bytes,
         });
@@ -283,7 +127,7 @@ impl Joiner {
     ) -> Option<Held> {
         let process = process_of(&line.marks);
         let (index, step) = loop {
-            let index = self.candidate(stream, process, line.text)?;
+            let index = self.candidate(stream, process, (record.offset, line.text))?;
             let open = &mut self.open[index];
             let is_borrowed = open.process != process;
             let tail: usize = open.tail.iter().map(|it| it.raw.len() + 1).sum();
@@ -315,7 +159,7 @@ impl Joiner {
             };
             open.record.push(record.offset, &LineOf { text, ..*line });
         }
-        open.last_time_ms = record.time_ms;
+        open.last_time_ms = line.time_ms(record);
         open.bytes = open.record.bytes() + open.tail.iter().map(Closed::bytes).sum::<usize>();
         self.bytes = self.bytes + open.bytes - before;
         let is_full = open.record.lines.len() + open.tail.len() >= join.lines_max;
@@ -333,12 +177,19 @@ impl Joiner {
     /// Index of the record that a line of a process is offered to first. A line without marks goes
     /// on with its own process, or with what was written last: stacks of C++ have none. A blank
     /// one only with what was written last: held by an older record that it may not belong to in
-    /// the end, it would be kept from a younger one.
-    fn candidate(&self, stream: u64, process: Option<u64>, text: &str) -> Option<usize> {
+    /// the end, it would be kept from a younger one. And a line whose first piece is older than a
+    /// record does not go on with it: a record's first line is its oldest.
+    fn candidate(
+        &self,
+        stream: u64,
+        process: Option<u64>,
+        (offset, text): (i64, &str),
+    ) -> Option<usize> {
         let is_blank = process.is_none() && text.trim().is_empty();
         let of_stream = self.open.iter().enumerate().filter(|(_, open)| open.stream == stream);
         let (index, _) = of_stream
             .filter(|(_, open)| process.is_none() || open.process == process)
+            .filter(|(_, open)| open.record.lines[0].0 <= offset)
             .max_by_key(|(_, open)| (!is_blank && open.process == process, open.touched))?;
         Some(index)
     }

@@ -53,6 +53,7 @@ fn feed(
         marks: peeled.marks,
         cut: false,
         returns: raw.len() < text.len(),
+        part: None,
     };
     joiner.advance(join, time_ms, out);
     joiner.line(join, 7, (&record(offset, time_ms), &line), out) == Held::Alone

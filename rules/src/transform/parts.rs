@@ -13,6 +13,9 @@ impl Transformer {
     /// where it has several parts, unless it is held for a record of several lines; records that it
     /// completes become events before it.
     pub fn line(&mut self, record: &Record<'_>, line: &Line<'_>, out: &mut EventBuffer) {
+        if !self.partition.pieces.open.is_empty() {
+            self.end_pieces(record, out);
+        }
         // Nothing else of the transformer is asked for parts while these are used.
         let mut parts = std::mem::take(&mut self.parts);
         let is_split = parts.split(line.raw, self.plan.peel);

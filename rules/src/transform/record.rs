@@ -106,7 +106,8 @@ pub(super) fn same(left: &[u8], right: &[u8]) -> bool {
     }
 }
 
-fn find<'a>(source: &Source, record: &Record<'a>) -> Option<&'a [u8]> {
+/// The text that a source names.
+pub(super) fn find<'a>(source: &Source, record: &Record<'a>) -> Option<&'a [u8]> {
     match source {
         Source::Topic => Some(record.topic.as_bytes()),
         Source::Key => record.key,

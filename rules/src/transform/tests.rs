@@ -211,6 +211,7 @@ fn the_time_comes_from_the_best_source() {
         time_ns: Some(RECEIVED_NS - 1),
         fields: EnvelopeFields::new(),
         kind: "filebeat",
+        ..Envelope::default()
     };
     let (out, _) = run(plan(), &[(Record { envelope: Some(&envelope), ..record() }, b"x")]);
     let shown = shown(&out, &out.events[0], &["@timestamp", "timestamp_source"]);
@@ -250,7 +251,7 @@ fn lines_of_a_file_keep_their_day_however_old() {
     check_with(file, "Traceback", "timestamp_source", expect);
     let time_ns = Some(1_557_138_225_000_000_000);
     let fields = EnvelopeFields::new();
-    let envelope = Envelope { message: Vec::new(), host: None, time_ns, fields, kind: "filebeat" };
+    let envelope = Envelope { time_ns, fields, kind: "filebeat", ..Envelope::default() };
     let received_source = ReceivedSource::File;
     let record = Record { received_source, envelope: Some(&envelope), ..record() };
     let (out, _) = run(plan(), &[(record, b"Traceback")]);
@@ -349,6 +350,7 @@ fn labels_come_from_the_first_candidate_present() {
             .into_iter()
             .collect(),
         kind: "filebeat",
+        ..Envelope::default()
     };
     let headers: [(&str, &[u8]); 1] = [("task", b"")];
     let record = Record { headers: &headers, envelope: Some(&envelope), ..record() };

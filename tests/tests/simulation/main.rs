@@ -13,14 +13,14 @@ mod store;
 mod variants;
 mod world;
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use riverhog::delivery_rules::DeliveryRules;
 use riverhog::driver::Ended;
 
-use crate::lines::rids_of;
+use crate::lines::{SimRecord, rids_of};
 use crate::member::Member;
 use crate::store::Shared;
 use crate::variants::{ARCHIVE, COUNT, SEARCH};
@@ -300,8 +300,8 @@ impl Run {
         let low = log.low + world.random.below(15) as i64;
         log.low = low.min(log.next_offset);
         let cut = log.records.iter().filter(|record| record.offset < log.low);
-        for rid in cut.flat_map(|record| &record.rids) {
-            world.lines[*rid as usize].excused = true;
+        for rid in cut.flat_map(SimRecord::rids) {
+            world.lines[rid as usize].excused = true;
         }
         let low = log.low;
         log.records.retain(|record| record.offset >= low);
@@ -309,23 +309,33 @@ impl Run {
         Run::excuse_orphans(world, partition);
     }
 
-    /// A continuation whose opener was cut off is an event of its own for whoever begins here, and
-    /// part of the record for whoever read the opener.
+    /// What would be another event for whoever begins here than for whoever read what was cut off:
+    /// a continuation without its opener, and a record that was ended by a line of which only the
+    /// last pieces are left.
     fn excuse_orphans(world: &mut World, partition: usize) {
         // As the variants tell streams apart.
         for keys in [&[" s=", " task="][..], &[" task="]] {
-            let mut seen = std::collections::BTreeSet::new();
-            for record in &world.logs[partition].records {
-                for text in record.value.split('\n') {
-                    let value = |key: &&str| text.split(*key).nth(1).unwrap_or("").chars().next();
-                    let stream: Vec<Option<char>> = keys.iter().map(value).collect();
-                    if !text.contains("]: + ") {
-                        seen.insert(stream);
-                    } else if !seen.contains(&stream) {
-                        for rid in rids_of(text) {
-                            world.lines[rid as usize].excused = true;
-                        }
+            let mut open: BTreeMap<Vec<Option<char>>, Vec<u64>> = BTreeMap::new();
+            for line in world.logs[partition].records.iter().flat_map(|record| &record.lines) {
+                let value = |key: &&str| line.text.split(*key).nth(1).unwrap_or("").chars().next();
+                let stream: Vec<Option<char>> = keys.iter().map(value).collect();
+                let continues = line.text.contains("]: + ");
+                let lines = &mut world.lines;
+                if lines[line.rid as usize].excused {
+                    let ended = if continues { None } else { open.remove(&stream) };
+                    for rid in ended.unwrap_or_default() {
+                        lines[rid as usize].excused = true;
                     }
+                } else if !continues {
+                    if line.ends {
+                        open.insert(stream, rids_of(&line.text));
+                    }
+                } else if let Some(rids) = open.get_mut(&stream) {
+                    if line.ends {
+                        rids.push(line.rid);
+                    }
+                } else {
+                    lines[line.rid as usize].excused = true;
                 }
             }
         }
@@ -337,8 +347,8 @@ impl Run {
         let world = &mut *world;
         let partition = world.random.below(PARTITIONS as u64) as usize;
         let log = &mut world.logs[partition];
-        for rid in log.records.iter().flat_map(|record| &record.rids) {
-            world.lines[*rid as usize].excused = true;
+        for rid in log.records.iter().flat_map(SimRecord::rids) {
+            world.lines[rid as usize].excused = true;
         }
         *log = log.anew();
         world.now_ms += 60_000;
@@ -495,7 +505,7 @@ impl Run {
             world.forbidden.clear();
             world.stubborn_key = None;
             for log in &mut world.logs {
-                log.close(&mut world.lines, world.now_ms);
+                log.close(&mut world.random, &mut world.lines, world.now_ms);
             }
         }
         if self.members.is_empty() {

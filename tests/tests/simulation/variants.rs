@@ -1,6 +1,6 @@
-//! The configurations of the simulation: a base and five changes of it (routes, prefixes, zone,
-//! parser, what tells streams apart and whether lines have parts), each compiled once for all
-//! seeds, with the real transform.
+//! The configurations of the simulation: a base and six changes of it (routes, prefixes, zone,
+//! parser, what tells processes apart and whether lines have parts, nothing is joined), each
+//! compiled once for all seeds, with the real transform.
 //!
 //! Invariant: a line's destinations follow from its task and the variant alone
 //! ([`Variant::sinks_of`]), so that the checker needs no second parser.
@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use riverhog::source::RecordBatch;
 use riverhog::telemetry::metrics::Metrics;
-use riverhog::transform::{BatchTransform, Carry, PlanTransform, Position, Transformed};
+use riverhog::transform::{Ahead, BatchTransform, Carry, PlanTransform, Position, Transformed};
 use riverhog_config::EnvelopeKind;
 
 pub(crate) const SEARCH: usize = 0;
@@ -19,7 +19,7 @@ pub(crate) const VAULT: usize = 2;
 pub(crate) const SINKS: usize = 3;
 
 /// How many there are.
-pub(crate) const COUNT: usize = 6;
+pub(crate) const COUNT: usize = 7;
 
 /// One configuration.
 pub(crate) struct Variant {
@@ -42,18 +42,34 @@ fn compile(number: usize) -> Variant {
         Ok(config) => config,
         Err(report) => panic!("variant {number}: {}", report.render(false)),
     };
-    Variant {
-        number,
-        fingerprint: Arc::from(config.fingerprint.as_str()),
-        transform: PlanTransform::new(config.plan, EnvelopeKind::None, 1 << 20, Metrics::new()),
-    }
+    let fingerprint = Arc::from(config.fingerprint.as_str());
+    let mut plan = Arc::into_inner(config.plan).expect("nobody else has it");
+    // As long as records of several lines: the clock never ends a line.
+    plan.pieces_gap_ms = 3_600_000;
+    let (plan, envelope) = (Arc::new(plan), EnvelopeKind::Auto);
+    let transform = PlanTransform::new(plan, envelope, 1 << 20, Metrics::new());
+    Variant { number, fingerprint, transform }
 }
+
+/// Lines of a stream are joined however they came; pieces know streams of their own.
+const JOIN: &str = r#"
+[join]
+builtin = false
+stream = ["key"]
+lines_max = 9
+gap = "1h"
+[[join.rules]]
+name = "open"
+start = ' open '
+continue = '^(?:\[rank\d\]: )?[+] '
+"#;
 
 fn text(number: usize) -> String {
     let prefix = if number == 2 { "{task}/all/" } else { "{task}/{timestamp:%Y-%m-%d}/" };
     let zone = if number == 3 { "Asia/Shanghai" } else { "UTC" };
     // Streams are told apart by rank and task, or by the task alone; then lines have no parts.
     let layers = if number == 5 { "'worker'" } else { "'worker', 'rank', 'frames'" };
+    let join = if number == 6 { "" } else { JOIN };
     let content = if number == 4 { "component" } else { "content" };
     let routes = if number == 1 {
         "[[route]]\nsinks = ['search', 'archive', 'vault']\n"
@@ -73,14 +89,7 @@ group = "sim"
 task = {{ from = ["fields.task"], default = "none" }}
 [peel]
 layers = [{layers}]
-[join]
-builtin = false
-lines_max = 3
-gap = "1h"
-[[join.rules]]
-name = "open"
-start = ' open '
-continue = '^(?:\[rank\d\]: )?[+] '
+{join}
 [time]
 zone = "{zone}"
 [[parse]]
@@ -136,6 +145,24 @@ pub(crate) struct SwappingTransform {
 impl BatchTransform for SwappingTransform {
     fn carry(&self) -> Option<Carry> {
         self.variant().transform.carry()
+    }
+
+    fn runs_ahead(&self) -> bool {
+        self.variant().transform.runs_ahead()
+    }
+
+    fn ahead(&self, batch: &RecordBatch, lineage: &str) -> Ahead {
+        self.variant().transform.ahead(batch, lineage)
+    }
+
+    fn accept(
+        &self,
+        batch: &RecordBatch,
+        lineage: &str,
+        carry: &mut Option<Carry>,
+        ahead: Ahead,
+    ) -> Transformed {
+        self.variant().transform.accept(batch, lineage, carry, ahead)
     }
 
     fn transform(

@@ -10,7 +10,7 @@ use bytes::Bytes;
 use riverhog::sink::archive::ids::IdKey;
 use riverhog::sink::archive::reader::ObjectReader;
 
-use crate::lines::{Log, Written, rids_of};
+use crate::lines::{Log, SimRecord, Written, rids_of};
 use crate::random::Random;
 use crate::variants::{ARCHIVE, SEARCH, SINKS, VAULT, variants};
 
@@ -174,7 +174,7 @@ impl World {
             .records
             .iter()
             .filter(|record| record.offset >= from && record.offset < to)
-            .flat_map(|record| record.rids.iter().copied())
+            .flat_map(SimRecord::rids)
             .collect();
         if newly.is_empty() {
             return;

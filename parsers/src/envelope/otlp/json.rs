@@ -6,9 +6,11 @@ use std::ops::ControlFlow;
 
 use serde_json::{Map, Value};
 
+use super::base64;
 use super::{ATTRIBUTES, Hosts, RESOURCE, SCOPE, SCOPE_ATTRIBUTES, time_ns};
 use crate::envelope::many::Many;
-use crate::envelope::text::{Source, Span};
+use crate::envelope::text::{Source, Span, Text};
+use crate::lines::to_text;
 
 /// A longer body that is no scalar stays as it stands: a tree of it takes many times its bytes.
 const TREE_BYTES_MAX: usize = 1 << 20;
@@ -128,9 +130,10 @@ fn push_attributes(
         };
         let Some(key) = source.string(key).filter(|_| source.is_object(value)) else { continue };
         // An array or a map has no text that a label could be made of.
-        let scalar = source.members(value).find_map(|(_, inner)| source.scalar(inner));
-        if let Some(scalar) = scalar {
-            let (key, value) = (source.to_string(key), source.to_string(scalar));
+        if let Some((kind, scalar)) = scalar(source, value) {
+            let mut bytes = Vec::new();
+            push_scalar(source, (kind, scalar), &mut bytes);
+            let (key, value) = (source.to_string(key), to_text(&bytes));
             if prefix != SCOPE_ATTRIBUTES {
                 hosts.look(&key, &value, many);
             }
@@ -141,13 +144,13 @@ fn push_attributes(
 
 /// Appends a body: a scalar as text, anything else as plain JSON.
 fn push_any(source: &Source<'_>, body: Span, message: &mut Vec<u8>) {
-    let scalar = if source.is_object(body) {
-        source.members(body).find_map(|(_, inner)| source.scalar(inner))
+    let found = if source.is_object(body) {
+        scalar(source, body)
     } else {
-        source.scalar(body)
+        source.scalar(body).map(|text| (&[][..], text))
     };
-    if let Some(scalar) = scalar {
-        source.decode(scalar, message);
+    if let Some(found) = found {
+        push_scalar(source, found, message);
         return;
     }
     let bytes = &source.bytes[body.start..body.end];
@@ -159,6 +162,23 @@ fn push_any(source: &Source<'_>, body: Span, message: &mut Vec<u8>) {
         Ok(Value::Null) => {}
         Ok(body) => message.extend_from_slice(body.to_string().as_bytes()),
         Err(_) => message.extend_from_slice(bytes),
+    }
+}
+
+/// The first scalar of a value, and the name of its type.
+fn scalar<'t>(source: &Source<'t>, value: Span) -> Option<(&'t [u8], Text)> {
+    source.members(value).find_map(|(kind, inner)| Some((source.raw(kind), source.scalar(inner)?)))
+}
+
+/// Appends a scalar: bytes as what they are, not as what they stand as.
+fn push_scalar(source: &Source<'_>, (kind, text): (&[u8], Text), out: &mut Vec<u8>) {
+    let start = out.len();
+    source.decode(text, out);
+    if kind == b"bytesValue"
+        && let Some(bytes) = base64(&out[start..])
+    {
+        out.truncate(start);
+        out.extend_from_slice(&bytes);
     }
 }
 
@@ -176,6 +196,10 @@ fn plain(any: &Value) -> Value {
                 Some((key, pair.get("value").map_or(Value::Null, plain)))
             };
             Value::Object(values.into_iter().flatten().filter_map(member).collect::<Map<_, _>>())
+        }
+        "bytesValue" => {
+            let bytes = value.as_str().and_then(|text| base64(text.as_bytes()));
+            bytes.map_or_else(|| value.clone(), |bytes| Value::from(to_text(&bytes)))
         }
         // 64 bits stand as text, so that no reader rounds them.
         "intValue" => {

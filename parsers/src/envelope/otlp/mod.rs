@@ -1,11 +1,14 @@
 //! OpenTelemetry's logs, in JSON and in protobuf: resources, scopes, records.
 //!
-//! Invariant: both encodings of one request give the same envelopes, but for bytes, which JSON has
-//! in base64 and which stay so; a request is taken when all of it has the shape, or not at all, so
-//! that no line is lost. Next on the trip: [`json`], [`wire`].
+//! Invariant: both encodings of one request give the same envelopes; a request is taken when all of
+//! it has the shape, or not at all, so that no line is lost. Next on the trip: [`json`], [`wire`].
 
 pub(super) mod json;
 pub(super) mod wire;
+
+use base64::Engine as _;
+use base64::alphabet::{STANDARD, URL_SAFE};
+use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 
 use super::many::Many;
 
@@ -35,4 +38,13 @@ impl Hosts {
 fn time_ns(own: u64, observed: u64) -> Option<i64> {
     let time = [own, observed].into_iter().find(|time| *time > 0)?;
     i64::try_from(time).ok()
+}
+
+/// JSON has bytes in either alphabet of base64, padded or not; `None` when it is neither.
+fn base64(text: &[u8]) -> Option<Vec<u8>> {
+    const CONFIG: GeneralPurposeConfig =
+        GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent);
+    const ALPHABETS: [GeneralPurpose; 2] =
+        [GeneralPurpose::new(&STANDARD, CONFIG), GeneralPurpose::new(&URL_SAFE, CONFIG)];
+    ALPHABETS.iter().find_map(|alphabet| alphabet.decode(text).ok())
 }

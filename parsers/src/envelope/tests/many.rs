@@ -115,6 +115,37 @@ fn a_request_is_taken_whole_or_not_at_all() {
 }
 
 #[test]
+fn bytes_are_what_they_are_in_both_encodings() {
+    let json = |value: &str| {
+        let attribute = format!(r#"{{"key":"raw","value":{value}}}"#);
+        let value = format!(
+            r#"{{"resourceLogs":[{{"scopeLogs":[{{"logRecords":[
+                {{"body":{value},"attributes":[{attribute}]}}]}}]}}]}}"#
+        );
+        shown(EnvelopeKind::Auto, value.as_bytes())
+    };
+    let of_wire = |value: Vec<u8>| {
+        let attribute = bytes(6, [bytes(1, "raw"), bytes(2, &value)].concat());
+        let record = [bytes(5, &value), attribute].concat();
+        shown(EnvelopeKind::Auto, &bytes(1, bytes(2, bytes(2, record))))
+    };
+    let wire = of_wire(bytes(7, b"\xff>?\n"));
+    assert_eq!(wire, ["otlp - - \"\\\\xFF>?\\n\" attributes.raw=\\xFF>?\n"]);
+    // Either alphabet, padded or not.
+    for text in ["/z4/Cg==", "/z4/Cg", "_z4_Cg==", "_z4_Cg"] {
+        assert_eq!(json(&format!(r#"{{"bytesValue":"{text}"}}"#)), wire, "{text}");
+    }
+    // What is no base64 stays as it stands, and a text that looks like it too.
+    for value in [r#"{"bytesValue":"/z4!"}"#, r#"{"stringValue":"/z4!"}"#] {
+        assert_eq!(json(value), [r#"otlp - - "/z4!" attributes.raw=/z4!"#]);
+    }
+    assert_eq!(json(r#"{"stringValue":"Cg=="}"#), [r#"otlp - - "Cg==" attributes.raw=Cg=="#]);
+    let list = json(r#"{"arrayValue":{"values":[{"bytesValue":"/w=="}]}}"#);
+    assert_eq!(list, [r#"otlp - - "[\"\\\\xFF\"]""#]);
+    assert_eq!(of_wire(bytes(5, bytes(1, bytes(7, b"\xff")))), list);
+}
+
+#[test]
 fn loki() {
     check(
         r#"{"streams":[{"stream":{"job":"train","host":"gpu-node-017"},"values":[

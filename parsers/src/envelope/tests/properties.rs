@@ -11,12 +11,13 @@ use super::FILEBEAT;
 use super::support::shown;
 use crate::envelope::{DEPTH_MAX, EnvelopeKind, FIELDS_MAX, Unwrapper};
 
-const KINDS: [EnvelopeKind; 10] = [
+const KINDS: [EnvelopeKind; 11] = [
     EnvelopeKind::None,
     EnvelopeKind::Auto,
     EnvelopeKind::Filebeat,
     EnvelopeKind::FluentBit,
     EnvelopeKind::Vector,
+    EnvelopeKind::Cri,
     EnvelopeKind::Docker,
     EnvelopeKind::Otlp,
     EnvelopeKind::Loki,

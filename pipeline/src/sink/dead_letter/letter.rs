@@ -172,14 +172,19 @@ fn put_bytes(object: &mut Map<String, Value>, name: &str, bytes: &[u8], max: usi
 mod tests {
     use std::sync::Arc;
 
+    use riverhog_config::EnvelopeKind;
     use riverhog_rules::event::{DeadReason, Disposition, Event, EventBuffer};
+    use riverhog_rules::plan::Plan;
     use tokio::sync::Notify;
 
     use super::*;
+    use crate::buffers::Events;
     use crate::delivery_rules::DeliveryRules;
     use crate::generation::Generation;
     use crate::sink::Batch;
     use crate::source::{Assigned, HeaderEntry, Partition, RecordBatch, RecordEntry};
+    use crate::telemetry::metrics::Metrics;
+    use crate::transform::{BatchTransform as _, PlanTransform, Position};
 
     /// One record with this value, a key and a header.
     fn records(value: &[u8]) -> RecordBatch {
@@ -205,8 +210,6 @@ mod tests {
 
     /// The dead letter of line `index` of a record with this value.
     fn dead(value: &[u8], index: u32) -> DeadLetter {
-        let records = records(value);
-        let partition = records.partition.clone();
         let event = Event {
             doc: (0, 0),
             action_at: 0,
@@ -227,8 +230,13 @@ mod tests {
             events: vec![event],
             ..EventBuffer::default()
         };
+        letter_of(records(value), events.into())
+    }
+
+    /// The dead letter of the first of a batch's events.
+    fn letter_of(records: RecordBatch, events: Events) -> DeadLetter {
         let assigned = Assigned {
-            partition,
+            partition: records.partition.clone(),
             epoch: 1,
             position: 41,
             metadata: Vec::new(),
@@ -243,7 +251,7 @@ mod tests {
             sequence: 0,
             first_event: 0,
             generation: Arc::new(generation),
-            events: events.into(),
+            events,
             records: Arc::new(records),
             place: None,
         };
@@ -290,6 +298,37 @@ mod tests {
         check("训练 ok\r\n".as_bytes(), 0, &with("value", "训练 ok\r\n"));
         check(b"a\nb\r\nc", 1, &with("value", "b"));
         check(b"\xff\x00", 0, &with("value_base64", "/wA="));
+    }
+
+    #[test]
+    fn a_letter_of_a_line_in_pieces_holds_each_of_them() {
+        let kind = EnvelopeKind::Auto;
+        let transform =
+            PlanTransform::new(Arc::new(Plan::default()), kind, 1 << 20, Metrics::new());
+        let time = "2026-03-12T02:23:46Z stdout";
+        let records = records(
+            &[
+                format!("{time} P ").as_bytes(),
+                b"a \xe8\xae",
+                format!("\n{time} F ").as_bytes(),
+                b"\xad b",
+            ]
+            .concat(),
+        );
+        let (mut carry, from) = (transform.carry(), Position::default());
+        let transformed = transform.transform(&records, "c0ffee00", carry.as_mut(), from);
+        let letter = Letter::of(&letter_of(records, transformed.events));
+        let text: Value = serde_json::from_slice(&letter.value).unwrap();
+        assert_eq!(
+            text["records"],
+            json!([
+                {
+                    "offset": 41, "index": 0, "key": "gpu-07", "headers": {"task": "alpha"},
+                    "value_base64": STANDARD.encode(b"a \xe8\xae"),
+                },
+                {"offset": 41, "index": 1, "value_base64": STANDARD.encode(b"\xad b")},
+            ])
+        );
     }
 
     #[test]

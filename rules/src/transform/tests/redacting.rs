@@ -133,6 +133,7 @@ fn what_is_parsed_from_an_envelope_is_redacted() {
         host: None,
         time_ns: None,
         kind: "filebeat",
+        ..Envelope::default()
     };
     let (mut plan, mut record) = (plan(), record());
     let field = selectors(Stage::Parse, &["envelope.log.message"]).pop();

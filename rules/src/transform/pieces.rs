@@ -1,0 +1,269 @@
+//! Pieces of lines on their way: they are held until their line is complete, which then goes on as
+//! any other, into envelopes that are left inside of it, peeling and joining.
+//!
+//! Invariant: an event made of pieces has the origin of the first, and an id over all; where
+//! nothing is in pieces, nothing is held and nothing is asked. Next stop: `transform`.
+use std::ops::ControlFlow;
+
+use riverhog_parsers::envelope::{Envelope, EnvelopeKind, Piece, Unwrapper};
+use riverhog_parsers::lines::{split_lines, to_text};
+use riverhog_parsers::peel::peel;
+
+use super::bind::Source;
+use super::record::find;
+use super::{EventBuffer, Record, Transformer};
+use crate::join::{Closed, LineOf, OPEN_BYTES_MAX, OwnedRecord, PartOf};
+use crate::origin::part_index;
+use crate::pieces::{Assembled, Assembler, Limits, PieceOf};
+use crate::step::Hasher;
+
+/// Bytes that the events of one line put together may take, about. One that is an envelope of so
+/// many lines is not looked into: a few bytes of it can be an event.
+const INSIDE_BYTES_MAX: usize = 8 << 20;
+/// What a line takes beside its bytes and those of its envelope, about.
+const LINE_COST: usize = 700;
+
+/// What tells containers apart, wherever shippers put it, and the streams of one. A line never
+/// goes on in another.
+const CONTAINER: [&str; 16] = [
+    "stream",
+    "log.file.path",
+    "container.id",
+    "file",
+    "filename",
+    "attrs.tag",
+    "kubernetes.namespace_name",
+    "kubernetes.pod_namespace",
+    "kubernetes.pod_name",
+    "kubernetes.pod.uid",
+    "kubernetes.container_name",
+    "labels.filename",
+    "labels.pod",
+    "labels.container",
+    "attributes.log.file.path",
+    "attributes.log.file.name",
+];
+
+/// How pieces of lines are put together.
+#[derive(Clone, Copy, Debug)]
+pub struct PieceRules {
+    /// Which envelopes are taken off a line that is complete.
+    pub envelope: EnvelopeKind,
+    /// Bytes that a line has at most.
+    pub line_bytes_max: usize,
+}
+
+/// What a worker has for it.
+#[derive(Debug)]
+pub(super) struct PieceScratch {
+    rules: Option<PieceRules>,
+    unwrapper: Unwrapper,
+    lines: Vec<Assembled>,
+    stream: Vec<Source>,
+}
+
+/// What is known of a partition's pieces from batch to batch.
+#[derive(Debug, Default)]
+pub(super) struct PartitionPieces {
+    pub(super) open: Assembler,
+    /// Offset and indices of the pieces of the record at hand: the next part of its batch must
+    /// count them as this one did.
+    taken_of: i64,
+    taken: Vec<u32>,
+}
+
+impl PieceScratch {
+    pub(super) fn new(is_joining: bool) -> PieceScratch {
+        // A `[join]` says what tells streams apart, by default these and some of the container.
+        let usual = [Source::Header("host".to_owned()), Source::EnvelopeHost, Source::Key];
+        let usual = usual.into_iter().filter(|_| !is_joining);
+        let container = CONTAINER.iter().map(|path| Source::Envelope((*path).to_owned()));
+        PieceScratch {
+            rules: None,
+            unwrapper: Unwrapper::new(),
+            lines: Vec::new(),
+            stream: usual.chain(container).collect(),
+        }
+    }
+}
+
+impl Transformer {
+    /// Puts pieces of lines together from now on, or takes none. What is held is part of the
+    /// [`super::PartitionState`], so there must be one.
+    pub fn set_pieces(&mut self, rules: Option<PieceRules>) {
+        self.pieces.rules = rules;
+    }
+
+    /// Takes what may be a piece of a line: the message of the record's envelope, which counts as
+    /// the line of this index. Lines that it completes become events. False when it is none, and
+    /// must be taken as any other line.
+    pub fn piece(&mut self, record: &Record<'_>, index: u32, out: &mut EventBuffer) -> bool {
+        let (Some(rules), Some(envelope)) = (self.pieces.rules, record.envelope) else {
+            return false;
+        };
+        let is_last = match envelope.piece {
+            Piece::Whole => return false,
+            Piece::Last if self.partition.pieces.open.is_empty() => return false,
+            Piece::Last => true,
+            Piece::Open => false,
+        };
+        let limits = self.piece_limits(rules);
+        let stream = self.piece_stream(record);
+        let bytes = &envelope.message[..];
+        let piece = PieceOf { stream, index, bytes, is_last };
+        let (partition, lines) = (&mut self.partition.pieces, &mut self.pieces.lines);
+        partition.open.advance(limits.gap_ms, record.time_ms, lines);
+        let is_alone = is_last && !partition.open.has(stream);
+        let is_taken = !is_alone && partition.open.push(limits, (record, piece), lines);
+        if is_taken {
+            if partition.taken_of != record.offset {
+                partition.taken.clear();
+                partition.taken_of = record.offset;
+            }
+            partition.taken.push(index);
+        }
+        self.emit_lines(record, out);
+        is_taken
+    }
+
+    /// Whether the line of this index, of the record whose lines were taken last, was a piece.
+    pub fn was_piece(&self, offset: i64, index: u32) -> bool {
+        let pieces = &self.partition.pieces;
+        pieces.taken_of == offset && pieces.taken.binary_search(&index).is_ok()
+    }
+
+    /// A line of this record comes next: those end whose next piece has not come in time.
+    pub(super) fn end_pieces(&mut self, record: &Record<'_>, out: &mut EventBuffer) {
+        let gap_ms = self.plan.gap_ms();
+        self.partition.pieces.open.advance(gap_ms, record.time_ms, &mut self.pieces.lines);
+        if !self.pieces.lines.is_empty() {
+            self.emit_lines(record, out);
+            self.begin_record(record);
+        }
+    }
+
+    /// Ends all, as if the partition had ended.
+    pub(super) fn close_pieces(&mut self, partition: &Record<'_>, out: &mut EventBuffer) {
+        self.partition.pieces.open.close_all(&mut self.pieces.lines);
+        self.emit_lines(partition, out);
+    }
+
+    fn piece_limits(&self, rules: PieceRules) -> Limits {
+        Limits {
+            pieces_max: self.plan.pieces_max(),
+            bytes_max: rules.line_bytes_max.min(OPEN_BYTES_MAX),
+            gap_ms: self.plan.gap_ms(),
+        }
+    }
+
+    /// What tells the pieces of a record from those of other streams.
+    fn piece_stream(&mut self, record: &Record<'_>) -> u64 {
+        let mut hasher = Hasher::new("");
+        if self.plan.join.is_some() {
+            self.begin_record(record);
+            let place = self.current.expect("a record was begun");
+            hasher.push(Some(&self.contexts.at(place).record.stream.to_le_bytes()));
+        }
+        for source in &self.pieces.stream {
+            hasher.push(find(source, record));
+        }
+        hasher.finish()
+    }
+
+    /// Takes the lines that are complete on their way.
+    fn emit_lines(&mut self, partition: &Record<'_>, out: &mut EventBuffer) {
+        let mut all = std::mem::take(&mut self.pieces.lines);
+        for assembled in all.drain(..) {
+            let owned = &assembled.record;
+            let headers = owned.headers();
+            let record = owned.borrow(&headers, partition);
+            let mut unwrapper = std::mem::take(&mut self.pieces.unwrapper);
+            if !self.inside(&mut unwrapper, (&record, &assembled), out) {
+                self.begin_record(&record);
+                for (number, raw) in split_lines(&assembled.bytes).enumerate() {
+                    let part = PartOf { assembled: &assembled, number: number as u32 };
+                    self.assembled_line(&record, (raw, part), out);
+                }
+            }
+            self.pieces.unwrapper = unwrapper;
+        }
+        self.pieces.lines = all;
+    }
+
+    /// Takes the lines of the envelopes that a line put together is; false when it is none.
+    fn inside(
+        &mut self,
+        unwrapper: &mut Unwrapper,
+        (record, assembled): (&Record<'_>, &Assembled),
+        out: &mut EventBuffer,
+    ) -> bool {
+        let (Some(rules), Some(outer)) = (self.pieces.rules, record.envelope) else {
+            return false;
+        };
+        let value = (outer, &assembled.bytes[..]);
+        let (mut cost, of_record) = (0, assembled.record.bytes());
+        let is_envelope = unwrapper.run_inside(rules.envelope, value, &mut |envelope| {
+            let of_line = LINE_COST + of_record + envelope.fields.bytes();
+            cost += split_lines(&envelope.message).count().saturating_mul(of_line);
+            if cost > INSIDE_BYTES_MAX { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        });
+        if !is_envelope || cost > INSIDE_BYTES_MAX {
+            return false;
+        }
+        let mut number = 0;
+        unwrapper.run_inside(rules.envelope, value, &mut |envelope: &Envelope| {
+            let record = Record { envelope: Some(envelope), ..*record };
+            self.begin_record(&record);
+            for raw in split_lines(&envelope.message) {
+                self.assembled_line(&record, (raw, PartOf { assembled, number }), out);
+                number += 1;
+            }
+            ControlFlow::Continue(())
+        })
+    }
+
+    /// As [`Transformer::line`], of a line whose record may be gone.
+    fn assembled_line(
+        &mut self,
+        record: &Record<'_>,
+        (raw, part): (&[u8], PartOf<'_>),
+        out: &mut EventBuffer,
+    ) {
+        let mut parts = std::mem::take(&mut self.parts);
+        let is_split = parts.split(raw, self.plan.peel);
+        let count = parts.count();
+        let is_named = count == 1 || part_index(part.number, count as u32).is_some();
+        if !is_split || !is_named {
+            self.assembled_part(record, (raw, part), out);
+        } else {
+            self.counters.overwritten_frames += parts.overwritten();
+            for number in 0..count {
+                let index = part_index(part.number, number as u32 + 1).filter(|_| count > 1);
+                let part = PartOf { number: index.unwrap_or(part.number), ..part };
+                self.assembled_part(record, (parts.get(raw, number), part), out);
+            }
+        }
+        self.parts = parts;
+    }
+
+    fn assembled_part(
+        &mut self,
+        record: &Record<'_>,
+        (raw, part): (&[u8], PartOf<'_>),
+        out: &mut EventBuffer,
+    ) {
+        let message = to_text(raw);
+        let mut scratch = std::mem::take(&mut self.peeled);
+        let peeled = peel(&message, self.plan.peel, &mut scratch);
+        let (text, marks) = (peeled.text, peeled.marks);
+        let index = part.assembled.pieces[0].1;
+        let (cut, returns) = (false, false);
+        let line = LineOf { index, raw, text, marks, cut, returns, part: Some(part) };
+        if !self.is_held(record, &line, out) {
+            self.closed.push(Closed::new(OwnedRecord::of(record), &line));
+            self.emit_closed(record, out);
+            self.begin_record(record);
+        }
+        self.peeled = scratch;
+    }
+}
