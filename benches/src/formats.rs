@@ -84,6 +84,7 @@ fn documents(args: &Args, groks: &[Grok], lines: &[String]) -> String {
             field: None,
             parser: LineParser::Grok(grok.clone()),
             time: None,
+            numbers: false,
         };
         let parse = groks.iter().map(rule).collect();
         let mut transformer = Transformer::new(Arc::new(Plan { parse, ..Plan::default() }));

@@ -3,6 +3,7 @@
 
 mod archives;
 mod dead_letters;
+mod numbers;
 mod sources;
 mod steps;
 
@@ -15,6 +16,7 @@ use riverhog_rules::{Names, Plan, Stage};
 /// Reports every disagreement.
 pub(crate) fn check(context: &Context<'_>, drafts: &Drafts, plan: &Plan, names: &Names) {
     sources::check(context, drafts);
+    numbers::check(context, drafts, plan);
     steps::check(context, drafts, plan);
     check_routes(context, drafts, plan);
     check_tests(context, drafts, names);

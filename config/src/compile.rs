@@ -3,6 +3,7 @@
 //! own place in the file; the plan's targets keep the order of the sinks. Next stop: `checks.rs`.
 
 mod join;
+mod numbers;
 mod parse;
 mod patterns;
 mod redact;
@@ -46,6 +47,7 @@ pub(crate) fn compile(context: &Context<'_>, drafts: &Drafts) -> Compiled {
         join: drafts.join.as_ref().map(|draft| join::compile(&compiler, draft)),
         pieces_gap_ms: PIECES_GAP_MS,
         parse: parse::compile(&compiler, drafts),
+        numbers: numbers::compile(&compiler, &drafts.numbers),
         labels: compiler.labels(drafts),
         hosts: HostRule {
             from: compiler.selectors(&drafts.hosts.from, "hosts.from", Stage::Hosts),

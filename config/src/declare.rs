@@ -5,6 +5,7 @@
 mod formats;
 mod general;
 mod join;
+mod numbers;
 mod redact;
 mod rules;
 mod sinks;
@@ -13,6 +14,7 @@ mod transform;
 
 pub(crate) use general::{HTTP, ROOT};
 pub(crate) use join::{JOIN, PEEL};
+pub(crate) use numbers::NUMBERS;
 pub(crate) use redact::REDACT;
 pub(crate) use rules::{HOSTS, LABEL, PARSE, ROUTE, TEST, TIME};
 pub(crate) use sinks::{
@@ -55,6 +57,8 @@ pub(crate) enum Kind {
     Choices(&'static [Choice]),
     /// A table of strings.
     TextMap,
+    /// A table of arrays of strings.
+    TextLists,
     /// A table of librdkafka properties.
     Properties,
     /// A table of names and the values expected of them.
@@ -207,7 +211,7 @@ pub(crate) static DEAD_LETTERS: [Variant; 2] = [
 ];
 
 /// The sections of a file, in the order of a line's trip.
-pub(crate) static PARTS: [Part; 14] = [
+pub(crate) static PARTS: [Part; 15] = [
     Part {
         key: "sources",
         shape: Shape::NamedOf(&SOURCES),
@@ -229,6 +233,13 @@ pub(crate) static PARTS: [Part; 14] = [
         shape: Shape::List(&PARSE),
         doc: "How a line becomes fields. Parsers are tried in the order of the file; the first \
               that accepts the line wins.",
+    },
+    Part {
+        key: "numbers",
+        shape: Shape::One(&NUMBERS),
+        doc: "Which numbers of a line are its metrics, and how they are called; see \
+              docs/numbers.md. Formats of training logs give metrics; other parsers do with \
+              `numbers = true`.",
     },
     Part {
         key: "transform",

@@ -266,6 +266,7 @@ fn skeleton(kind: &Kind) -> String {
         Kind::Duration { .. } => "\"10s\"".to_owned(),
         Kind::Choice(words) => format!("\"{}\"", words.first().map_or("…", |it| it.word)),
         Kind::TextMap | Kind::Properties => "{ \"…\" = \"…\" }".to_owned(),
+        Kind::TextLists => "{ \"…\" = [\"…\"] }".to_owned(),
         Kind::Expectations => "{ level = \"error\" }".to_owned(),
         Kind::Section(section) => table_skeleton(section),
         Kind::Sections(section) => format!("[{}]", table_skeleton(section)),

@@ -7,6 +7,7 @@ mod dead_letter;
 mod formats;
 mod join;
 mod kafka_properties;
+mod numbers;
 mod paths;
 mod prefix;
 mod redact;
@@ -19,6 +20,7 @@ mod transform;
 pub(crate) use dead_letter::DeadLetterDraft;
 pub(crate) use formats::ShapeDraft;
 pub(crate) use join::{JoinDraft, JoinRuleDraft};
+pub(crate) use numbers::NumbersDraft;
 pub(crate) use redact::{RedactDraft, RedactPatternDraft};
 pub(crate) use rules::{HostsDraft, LabelDraft, ParseDraft, RouteDraft, TimeDraft, TimeSettings};
 pub(crate) use sinks::SinkDraft;
@@ -46,6 +48,7 @@ pub(crate) struct Drafts {
     pub(crate) peel: Layers,
     pub(crate) join: Option<JoinDraft>,
     pub(crate) parse: Vec<ParseDraft>,
+    pub(crate) numbers: NumbersDraft,
     pub(crate) steps: Vec<StepDraft>,
     pub(crate) redact: RedactDraft,
     pub(crate) routes: Vec<RouteDraft>,
@@ -93,6 +96,7 @@ pub(crate) fn read(context: &Context<'_>, root: &Table, top: &Place) -> Drafts {
         peel: join::read_peel(&top_level),
         join: join::read_join(&top_level),
         parse: rules::read_parse(&top_level),
+        numbers: numbers::read(&top_level),
         steps: transform::read(&top_level),
         redact: redact::read(&top_level),
         routes: rules::read_routes(&top_level),

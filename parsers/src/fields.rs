@@ -218,6 +218,11 @@ impl Fields {
         }
     }
 
+    /// The hash of the name, as [`name_hash`] gives it; 0 where there is no such field.
+    pub fn hash_of(&self, index: usize) -> u32 {
+        self.items.get(index).map_or(0, |item| item.hash)
+    }
+
     /// True for the first field of its name.
     pub fn is_first(&self, index: usize) -> bool {
         self.items.get(index).is_some_and(|item| item.first as usize == index)
@@ -234,7 +239,7 @@ impl Fields {
         if self.slots.is_empty() {
             return None;
         }
-        let hash = hash(name);
+        let hash = name_hash(name);
         let mask = self.slots.len() - 1;
         let mut slot = hash as usize & mask;
         loop {
@@ -310,7 +315,7 @@ impl Fields {
         }
         self.make_room(text);
         let index = self.items.len() as u32;
-        let hash = hash(self.show(name, text));
+        let hash = name_hash(self.show(name, text));
         let mut item = Item { name, value, kind, hash, first: index, next: NONE, last: index };
         let mask = self.slots.len() - 1;
         let mut slot = hash as usize & mask;
@@ -369,7 +374,7 @@ impl Fields {
         let mask = length - 1;
         for index in 0..self.items.len() {
             let item = self.items[index];
-            debug_assert_eq!(hash(self.show(item.name, text)), item.hash);
+            debug_assert_eq!(name_hash(self.show(item.name, text)), item.hash);
             if item.first as usize != index {
                 continue;
             }
@@ -382,9 +387,11 @@ impl Fields {
     }
 }
 
+/// A hash of a name, for tables that are asked about many lines.
+///
 /// Eight bytes at a time: names are short, and the number of fields is bounded whoever chooses
 /// them, so that mixing well is all that is asked for.
-fn hash(name: &str) -> u32 {
+pub fn name_hash(name: &str) -> u32 {
     const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
     let mut hash = name.len() as u64;
     // Both halves of the product: names that differ in their last letter differ everywhere.

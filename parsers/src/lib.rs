@@ -7,7 +7,8 @@
 //!
 //! In the order of a line's trip: [`envelope`] takes the shipper's wrapping off, [`lines`] splits a
 //! value into raw lines, [`peel`] takes prefixes and escape sequences off them, [`grok`] and the
-//! built-in [`formats`] find [`fields`], [`time`] and [`level`] read two of them. The next stop of
+//! built-in [`formats`] find [`fields`], [`time`] and [`level`] read two of them,
+//! [`number`] those that are measures. The next stop of
 //! the trip is the `rules` room.
 
 mod suggest;
@@ -20,4 +21,5 @@ pub mod fields;
 pub mod formats;
 pub mod grok;
 pub mod level;
+pub mod number;
 pub mod time;

@@ -627,7 +627,7 @@ mod tests {
         let parser =
             LineParser::Grok(Grok::compile("%{WORD:word}", &GrokOptions::default()).unwrap());
         let name = "word".to_owned();
-        let rule = ParseRule { name, when: None, field: None, parser, time: None };
+        let rule = ParseRule { name, when: None, field: None, parser, time: None, numbers: false };
         let plan = Arc::new(Plan { parse: vec![rule], ..Plan::default() });
         let transform = PlanTransform::new(plan, EnvelopeKind::None, 1 << 20, metrics.clone());
         let values = [Some(&b"x"[..]); 200];

@@ -24,6 +24,7 @@ pub mod join;
 pub mod json;
 pub mod labels;
 pub mod names;
+pub mod numbers;
 pub mod origin;
 mod pieces;
 pub mod plan;

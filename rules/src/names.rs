@@ -4,6 +4,9 @@
 //! error. Next stop: `condition`, `template`, `selector`, which bind names to values.
 use std::fmt;
 
+use riverhog_parsers::number::push_name;
+
+use crate::numbers::is_metric_name;
 use crate::suggest::{closest, did_you_mean};
 
 /// A checked name. `Display` gives it back as it is written.
@@ -41,6 +44,8 @@ pub enum Name {
     Envelope(String),
     /// A parsed field; where the line has none, the envelope's `fields.<name>`.
     Field(String),
+    /// A metric, always a number.
+    Metric(String),
     /// A label.
     Label(String),
 }
@@ -58,6 +63,7 @@ impl Name {
                 | Name::Message
                 | Name::Rank
                 | Name::Tags
+                | Name::Metric(_)
         )
     }
 }
@@ -69,6 +75,7 @@ impl fmt::Display for Name {
             Name::Header(name) => write!(out, "header.{name}"),
             Name::Envelope(name) => write!(out, "envelope.{name}"),
             Name::Field(name) => write!(out, "fields.{name}"),
+            Name::Metric(name) => write!(out, "metrics.{name}"),
             Name::Label(name) => out.write_str(name),
             plain => {
                 let found = PLAIN.iter().find(|(_, name)| name == plain);
@@ -93,7 +100,7 @@ const PLAIN: [(&str, Name); 12] = [
     ("key", Name::Key),
 ];
 
-const HEADS: [&str; 4] = ["header", "fields", "envelope", "host"];
+const HEADS: [&str; 5] = ["header", "fields", "metrics", "envelope", "host"];
 
 /// The stop of the trip at which a name is read: what comes later has no value yet.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
@@ -192,6 +199,7 @@ impl Names {
                 "header" if !rest.is_empty() => return Ok(Name::Header(rest.to_owned())),
                 "envelope" if !rest.is_empty() => return Ok(Name::Envelope(rest.to_owned())),
                 "fields" if !rest.is_empty() => return Ok(Name::Field(rest.to_owned())),
+                "metrics" if !rest.is_empty() => return metric(rest),
                 "host" if !rest.is_empty() => return self.host_column(rest),
                 "labels" if self.labels.iter().any(|label| label == rest) => {
                     let help = Some(format!("labels are plain names: write `{rest}`"));
@@ -247,6 +255,9 @@ impl Names {
             Stage::Hosts => match name {
                 Name::Host | Name::HostColumn(_) => Some("the host is found"),
                 Name::Label(_) => Some("labels are set"),
+                Name::Metric(_) => {
+                    return Some(format!("`{name}` is a number, and no host is named by one"));
+                }
                 _ => None,
             },
             Stage::Labels => matches!(name, Name::Label(_)).then_some("labels are set"),
@@ -254,6 +265,22 @@ impl Names {
         };
         later.map(|later| format!("`{name}` has no value before {later}"))
     }
+}
+
+/// Any metric may come with a line: only its name is checked.
+fn metric(name: &str) -> Result<Name, NameError> {
+    if is_metric_name(name) {
+        return Ok(Name::Metric(name.to_owned()));
+    }
+    let mut better = String::new();
+    push_name(&mut better, name, "");
+    let message = format!("`{name}` cannot be the name of a metric");
+    let help = if is_metric_name(&better) {
+        format!("write `metrics.{better}`")
+    } else {
+        "write `metrics.NAME`, of at most 64 small letters, digits and `_`".to_owned()
+    };
+    Err(NameError { message, help: Some(help) })
 }
 
 fn unknown(text: &str) -> String {
@@ -294,11 +321,15 @@ mod tests {
         check(Stage::Route, "header.x-task", "Header(\"x-task\")");
         check(Stage::Route, "envelope.kubernetes.pod", "Envelope(\"kubernetes.pod\")");
         check(Stage::Route, "fields.a.b", "Field(\"a.b\")");
+        check(Stage::Route, "metrics.grad_norm", "Metric(\"grad_norm\")");
     }
 
     #[test]
     fn unknown_names_get_advice() {
         check(Stage::Route, "porject", "unknown name `porject`; did you mean `project`?");
+        let expect = "`GradNorm` cannot be the name of a metric; write `metrics.grad_norm`";
+        check(Stage::Route, "metrics.GradNorm", expect);
+        check(Stage::Route, "metric.x", "unknown name `metric.x`; did you mean `metrics.x`?");
         check(Stage::Route, "field.x", "unknown name `field.x`; did you mean `fields.x`?");
         check(Stage::Route, "@timestamp", "unknown name `@timestamp`; write `timestamp`");
         let expect = "unknown name `labels.task`; labels are plain names: write `task`";
@@ -319,6 +350,9 @@ mod tests {
         check(Stage::Parse, "level", "`level` has no value before parsing");
         check(Stage::Parse, "message", "Message");
         check(Stage::Parse, "task", "Label(\"task\")");
+        check(Stage::Parse, "metrics.loss", "`metrics.loss` has no value before parsing");
+        let expect = "`metrics.loss` is a number, and no host is named by one";
+        check(Stage::Hosts, "metrics.loss", expect);
         check(Stage::Hosts, "host.node", "`host.node` has no value before the host is found");
         check(Stage::Labels, "role", "`role` has no value before labels are set");
         check(Stage::Labels, "host.node", "HostColumn(\"node\")");
@@ -326,7 +360,7 @@ mod tests {
 
     #[test]
     fn names_are_written_as_they_are_read() {
-        for text in ["timestamp", "tags", "host.node", "fields.a.b", "envelope.host", "task"] {
+        for text in ["timestamp", "tags", "host.node", "fields.a.b", "metrics.loss", "task"] {
             assert_eq!(names().resolve(text).unwrap().to_string(), text);
         }
     }

@@ -14,6 +14,7 @@ use crate::condition::Condition;
 use crate::hosts::{HostRule, HostTable};
 use crate::join::Join;
 use crate::labels::LabelRule;
+use crate::numbers::MetricNames;
 use crate::pieces::PIECES_MAX;
 use crate::redact::Redact;
 use crate::route::Route;
@@ -42,6 +43,8 @@ pub struct Plan {
     pub pieces_gap_ms: i64,
     /// Parse rules, tried in order; the first that accepts wins.
     pub parse: Vec<ParseRule>,
+    /// Which numbers are metrics; `None` where none are.
+    pub numbers: Option<Arc<MetricNames>>,
     /// Transform steps, in written order.
     pub steps: Vec<Step>,
     /// What is looked up in; the only part of a plan of which another one may be taken later on.
@@ -74,13 +77,15 @@ pub struct Tables {
 }
 
 impl Default for Plan {
-    /// No rules, UTC, 48 h, keep; nothing is peeled off or joined, secrets are masked.
+    /// No rules, UTC, 48 h, keep; nothing is peeled off or joined, secrets are masked, numbers have
+    /// the names of the table.
     fn default() -> Plan {
         Plan {
             peel: Layers::NONE,
             join: None,
             pieces_gap_ms: PIECES_GAP_MS,
             parse: Vec::new(),
+            numbers: Some(Arc::default()),
             steps: Vec::new(),
             tables: Tables::default(),
             labels: Vec::new(),
@@ -146,6 +151,8 @@ pub struct ParseRule {
     pub parser: LineParser,
     /// How it reads the event's time.
     pub time: Option<TimeRule>,
+    /// Its numbers are metrics, as far as the plan knows their names.
+    pub numbers: bool,
 }
 
 impl fmt::Debug for ParseRule {

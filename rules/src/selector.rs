@@ -27,7 +27,10 @@ impl Selector {
         let Some((head, rest)) = text.split_once('.') else {
             return Err(error);
         };
-        let known = ["header", "fields", "envelope", "host", "labels", "headers", "field"];
+        let known = [
+            "header", "fields", "envelope", "host", "labels", "headers", "field", "metrics",
+            "metric",
+        ];
         let path = !head.is_empty()
             && !rest.is_empty()
             && !text.contains(|letter: char| letter.is_whitespace() || letter.is_control());

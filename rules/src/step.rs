@@ -138,7 +138,8 @@ impl Action {
     /// True for a part of an event that the action may change.
     pub(crate) fn may_change(&self, name: &Name) -> bool {
         let is_name = |target: &Target| match (target, name) {
-            (Target::Field(field), Name::Field(name)) => field == name,
+            (Target::Field(field), Name::Field(name))
+            | (Target::Metric(field), Name::Metric(name)) => field == name,
             (Target::Level, Name::Level)
             | (Target::Component, Name::Component)
             | (Target::Content, Name::Content)
@@ -193,6 +194,8 @@ pub enum Removal {
     Part(Target),
     /// Parsed fields.
     Fields(NamePattern),
+    /// Metrics.
+    Metrics(NamePattern),
 }
 
 /// The type that a value is given.

@@ -244,6 +244,8 @@ fn with_text(values: &impl Values, name: usize, write: impl FnOnce(&str)) -> Res
         Value::Text(text) => write(text),
         Value::Level(level) => write(level.as_str()),
         Value::Int(number) => write_number(write, format_args!("{number}")),
+        // Nothing is named after a metric that is no number.
+        Value::Float(number) if number.is_nan() => return Err(name),
         Value::Float(number) => write_number(write, format_args!("{number:?}")),
         Value::Time(_) => return Err(name),
     }

@@ -1,5 +1,5 @@
-//! The transform: line → event, through the stops parse, redact, steps, host, labels, routes and
-//! encode.
+//! The transform: line → event, through the stops parse, redact, numbers, steps, host, labels,
+//! routes and encode.
 //!
 //! Invariant: an event depends on its line and record and the plan alone, so a line read twice is
 //! the same event. In steady state no stop allocates: what a record gives is resolved once and kept
@@ -16,6 +16,7 @@ mod encoded;
 mod format;
 mod line;
 mod marks;
+mod numbers;
 mod parse;
 mod parts;
 mod pieces;
@@ -38,6 +39,7 @@ use riverhog_parsers::peel::{Layers, Marks, Parts, Peeled, peel};
 use crate::counters::Counters;
 use crate::event::{DeadReason, Disposition, DropReason, Event, EventBuffer};
 use crate::join::{Closed, Held, Joiner, LineOf};
+use crate::numbers::Found;
 use crate::origin::{Joined, join_hash};
 use crate::plan::{Plan, Tables, UnparsedPolicy};
 use crate::step::RateState;
@@ -146,6 +148,7 @@ pub struct Transformer {
     peeled: String,
     line: LineState,
     redact: RedactScratch,
+    numbers: Found,
     encode: EncodeScratch,
     counters: Counters,
     unparsed: Vec<UnparsedLine>,
@@ -214,6 +217,7 @@ impl Transformer {
             peeled: String::new(),
             line: LineState::new(&bound),
             redact: RedactScratch::default(),
+            numbers: Found::new(bound.metrics.clone()),
             encode: EncodeScratch::default(),
             counters: Counters::new(plan.parse.len(), plan.steps.len()),
             unparsed: Vec::new(),
@@ -406,6 +410,8 @@ impl Transformer {
             }
         }
         view.redacted = true;
+        let wants_numbers = view.parsed.rule.is_some_and(|rule| rule.numbers);
+        numbers::read(plan, wants_numbers, &mut view.parsed, &mut self.numbers);
         let mut passage = Passage::Passed;
         if !plan.steps.is_empty() {
             let key = EventKey { record: &self.encoded, index: line.index };

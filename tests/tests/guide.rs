@@ -14,6 +14,7 @@ use std::process::{Command, Stdio};
 const GUIDE: &str = include_str!("../../docs/getting-started.md");
 const README: &str = include_str!("../../README.md");
 const TRANSFORM: &str = include_str!("../../docs/transform.md");
+const NUMBERS: &str = include_str!("../../docs/numbers.md");
 
 /// Steps of the guide that need nothing but the program.
 const STEPS: [&str; 3] = ["## 2. ", "## 3. ", "## 4. "];
@@ -100,8 +101,18 @@ fn the_guide_can_be_typed_in() -> Result<()> {
 
 #[test]
 fn the_steps_of_the_documentation_pass_their_tests() -> Result<()> {
+    passes_its_tests(TRANSFORM)
+}
+
+#[test]
+fn the_route_of_numbers_passes_its_tests() -> Result<()> {
+    passes_its_tests(NUMBERS)
+}
+
+/// The configuration of a page is good, and its tests pass.
+fn passes_its_tests(page: &str) -> Result<()> {
     let folder = tempfile::tempdir()?;
-    let blocks = blocks(TRANSFORM);
+    let blocks = blocks(page);
     let config = blocks.iter().find(|block| block.language == "toml").context("it has one")?;
     fs::write(folder.path().join("riverhog.toml"), &config.text)?;
     for command in ["check", "test"] {

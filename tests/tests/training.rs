@@ -1,5 +1,5 @@
 //! Labelled excerpts of real training logs, read by `riverhog parse --as training`: the lines of
-//! each record, and its level, component, rank and beginning.
+//! each record, its level, component, rank and beginning, and its numbers.
 //!
 //! The excerpts are in the folder `training-logs` of the one that `RIVERHOG_EXAMPLES` names.
 //! Invariant: each record is read as its label says.
@@ -12,6 +12,10 @@ use std::fs;
 use std::io::Read as _;
 use std::path::Path;
 
+/// Keys whose metric is in another unit, and the factor between the two.
+const SCALED: &[(&str, f64)] =
+    &[("elapsed time per iteration (ms)", 1e-3), ("train_time", 1e-3), ("step_avg", 1e-3)];
+
 #[test]
 fn labelled_excerpts_are_read_as_their_labels_say() -> Result<()> {
     let Ok(examples) = std::env::var("RIVERHOG_EXAMPLES") else {
@@ -21,6 +25,7 @@ fn labelled_excerpts_are_read_as_their_labels_say() -> Result<()> {
     let folder = Path::new(&examples).join("training-logs");
     let truth = fs::read_to_string(folder.join("truth.jsonl"))?;
     let (mut records, mut differing) = (0, Vec::new());
+    let (mut numbers, mut bars, mut without) = (0, 0, Vec::new());
     for excerpt in truth.lines() {
         let excerpt: Value = serde_json::from_str(excerpt)?;
         let file = excerpt["file"].as_str().context("an excerpt has a file")?;
@@ -31,20 +36,29 @@ fn labelled_excerpts_are_read_as_their_labels_say() -> Result<()> {
             if record["interleaved"] != true && !is_read(record, &events) {
                 differing.push((file.to_owned(), first));
             }
+            let missing = missing_numbers(record, &events);
+            numbers += record["metrics"].as_object().map_or(0, serde_json::Map::len);
+            if !missing.is_empty() {
+                println!("{file}:{first}: {missing:?}");
+                without.push((file.to_owned(), first));
+            }
+            bars += usize::from(record["progress"] == true && is_bar(record, &events)?);
         }
     }
     differing.dedup();
     ensure!(records > 400, "{records} records");
     ensure!(differing.is_empty(), "not as labelled: {differing:?}");
+    ensure!(without.is_empty(), "without all of their numbers: {without:?}");
+    ensure!(numbers > 350 && bars >= 5, "{numbers} numbers, {bars} bars");
     Ok(())
 }
 
 /// The events of a file by their lines.
-fn events(file: &Path) -> Result<HashMap<(u64, u64), Vec<Value>>> {
+fn events(file: &Path) -> Result<Events> {
     let arguments = ["parse", "--as", "training", "--reference", "2026-03-12T00:00:00Z"];
     let finished = run_on_file(file, &arguments)?;
     ensure!(finished.code == Some(0), "{}: {}", file.display(), finished.stderr);
-    let mut events: HashMap<_, Vec<Value>> = HashMap::new();
+    let mut events = Events::new();
     for line in finished.stdout.lines() {
         let event: Value = serde_json::from_str(line)?;
         let number = |index: usize| event["lines"][index].as_u64().context("an event has lines");
@@ -53,11 +67,18 @@ fn events(file: &Path) -> Result<HashMap<(u64, u64), Vec<Value>>> {
     Ok(events)
 }
 
-/// True when one of the events of the record's lines is it: there are several on some lines.
-fn is_read(record: &Value, events: &HashMap<(u64, u64), Vec<Value>>) -> bool {
+/// By their lines: the events of a file.
+type Events = HashMap<(u64, u64), Vec<Value>>;
+
+/// The event that a record is; of several on its lines the one that begins as it does.
+fn event_of<'e>(record: &Value, events: &'e Events) -> Option<&'e Value> {
     let number = |name: &str| record[name].as_u64().unwrap_or_default();
-    let events = events.get(&(number("first_line"), number("last_line")));
-    events.into_iter().flatten().any(|event| is_record(record, event))
+    let events = events.get(&(number("first_line"), number("last_line")))?;
+    events.iter().find(|event| is_record(record, event)).or_else(|| events.first())
+}
+
+fn is_read(record: &Value, events: &Events) -> bool {
+    event_of(record, events).is_some_and(|event| is_record(record, event))
 }
 
 fn is_record(record: &Value, event: &Value) -> bool {
@@ -71,6 +92,40 @@ fn is_record(record: &Value, event: &Value) -> bool {
         && event["component"] == record["component"]
         && event["rank"] == record["rank"]
         && Some(beginning.trim()) == record["content_starts"].as_str().map(str::trim)
+}
+
+/// The numbers of a label that are no metrics of the record's event, compared by value.
+fn missing_numbers(record: &Value, events: &Events) -> Vec<String> {
+    let found: Vec<Option<f64>> = event_of(record, events)
+        .and_then(|event| event["metrics"].as_object())
+        .map(|metrics| metrics.values().map(Value::as_f64).collect())
+        .unwrap_or_default();
+    let is_found = |key: &str, value: &Value| match value.as_f64() {
+        Some(value) => {
+            let factor = SCALED.iter().find(|(scaled, _)| *scaled == key).map_or(1.0, |it| it.1);
+            let expect = value * factor;
+            let is_near = |it: f64| (it - expect).abs() <= 1e-9 * expect.abs();
+            found.iter().flatten().any(|it| is_near(*it))
+        }
+        // `"nan"`
+        None => found.contains(&None),
+    };
+    let labelled = record["metrics"].as_object().into_iter().flatten();
+    let missing = labelled.filter(|(key, value)| !is_found(key, value));
+    missing.map(|(key, value)| format!("{key} {value}")).collect()
+}
+
+/// True for the event of a whole bar, which has its counts as metrics.
+fn is_bar(record: &Value, events: &Events) -> Result<bool> {
+    let Some(event) = event_of(record, events) else { return Ok(false) };
+    let content = event["content"].as_str().unwrap_or_default();
+    let counts = content.split_once("| ").and_then(|(_, rest)| rest.split_once(" ["));
+    let Some((counts, _)) = counts.filter(|_| content.ends_with(']')) else { return Ok(false) };
+    let (step, total) = counts.split_once('/').context("a bar counts")?;
+    let found = |name: &str| event["metrics"][name].as_f64();
+    ensure!(found("step") == step.parse().ok(), "{content}: {}", event["metrics"]);
+    ensure!(found("step_total") == total.parse().ok(), "{content}: {}", event["metrics"]);
+    Ok(true)
 }
 
 /// Two ranks that fail at once, in a file that ends with the second's exception.

@@ -56,9 +56,15 @@ pub(super) fn compile_one(
             Some(_) => None,
             None => own_time(drafts, &parser),
         },
+        numbers: draft.numbers.as_ref().map_or_else(|| is_of_training(&parser), |it| it.0),
         parser,
     };
     parsers(compiler, draft).into_iter().map(rule).collect()
+}
+
+/// Lines of training are made of numbers.
+fn is_of_training(parser: &LineParser) -> bool {
+    matches!(parser, LineParser::Format(it) if matches!(it.format(), Format::Training(_)))
 }
 
 /// What reads the lines of a rule: one parser, or one for each of its grok expressions. Empty

@@ -171,7 +171,7 @@ impl Actions<'_> {
                     Ok(part @ (Target::Level | Target::Component | Target::Rank)) => {
                         Some(Removal::Part(part))
                     }
-                    _ => self.pattern(key, text).map(Removal::Fields),
+                    _ => self.removal(key, text),
                 };
                 Action::Remove(names.iter().filter_map(removal).collect())
             }
@@ -181,6 +181,14 @@ impl Actions<'_> {
             "trim" => Action::Restyle(Restyle::Trim, targets()),
             "tag" => Action::Tag(values()),
             _ => Action::Untag(values()),
+        }
+    }
+
+    /// Fields or metrics, with `*`.
+    fn removal(&self, key: &str, text: &Text) -> Option<Removal> {
+        match text.value.strip_prefix("metrics.").filter(|name| !name.is_empty()) {
+            Some(name) => Some(Removal::Metrics(NamePattern::new(name))),
+            None => self.pattern(key, text).map(Removal::Fields),
         }
     }
 
@@ -220,7 +228,7 @@ impl Actions<'_> {
 
     fn text_target(&self, key: &str, text: &Text) -> Option<Target> {
         let target = self.target_of(key, text)?;
-        if matches!(target, Target::Level | Target::Rank) {
+        if matches!(target, Target::Level | Target::Rank | Target::Metric(_)) {
             let message = format!("`{key}` is for texts, and `{target}` is none");
             self.compiler.context.error(&text.place, message, TEXTS);
             return None;

@@ -84,6 +84,13 @@ pub(crate) static PARSE: Section = Section {
             "Fields of a built-in format or of `dissect` that are numbers: names and `int` or \
              `float`. What is no such number stays text.",
         ),
+        Setting::new(
+            "numbers",
+            Kind::Flag,
+            "Its numbers are metrics where `[numbers]` or the table of docs/numbers.md has their \
+             names, and stand in `metrics` in place of `fields`.",
+        )
+        .absent("`true` for formats of training logs"),
         Setting::new("json", Kind::Section(&formats::JSON), "Options of `as = \"json\"`."),
         Setting::new("kv", Kind::Section(&formats::KEY_VALUE), "Options of `as = \"kv\"`."),
         Setting::new("csv", Kind::Section(&formats::CSV), "Options of `as = \"csv\"`."),

@@ -7,7 +7,7 @@ pub(crate) static TRANSFORM: Section = Section {
     title: "`[[transform]]`",
     doc: "Each has one action. Steps run in the order of the file, between parsing and hosts, on \
           the event as the step before left it. They change `level`, `component`, `content`, \
-          `rank` and `fields.NAME`; the raw line, times, hosts and labels stay what they are. A \
+          `rank`, `fields.NAME` and `metrics.NAME`; the raw line, times, hosts and labels stay what they are. A \
           step that fails leaves the event as it was, with the tag `_stepfailure`. Keys and values \
           that are secret are masked before the first step; see docs/transform.md.",
     settings: &[
@@ -31,7 +31,7 @@ pub(crate) static TRANSFORM: Section = Section {
         Setting::new(
             "remove",
             Kind::Texts,
-            "Takes values away: `level`, `component`, `rank`, `fields.NAME`. `*` stands for any \
+            "Takes values away: `level`, `component`, `rank`, `fields.NAME`, `metrics.NAME`. `*` stands for any \
              characters, and a name for all below it, such as `fields.kubernetes`.",
         ),
         Setting::new(
@@ -208,6 +208,12 @@ static REPARSE: Section = Section {
             "Where the value says when it was.",
         ),
         Setting::new("types", Kind::TextMap, "Fields that are numbers: names, `int` or `float`."),
+        Setting::new(
+            "numbers",
+            Kind::Flag,
+            "Its numbers are metrics, as in `[[parse]]`; not beside `target`.",
+        )
+        .absent("`true` for formats of training logs"),
         Setting::new("json", Kind::Section(&formats::JSON), "Options of `as = \"json\"`."),
         Setting::new("kv", Kind::Section(&formats::KEY_VALUE), "Options of `as = \"kv\"`."),
         Setting::new("csv", Kind::Section(&formats::CSV), "Options of `as = \"csv\"`."),

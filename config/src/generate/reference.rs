@@ -128,6 +128,7 @@ fn kind_text(kind: &Kind) -> String {
         Kind::Choice(_) => "word".to_owned(),
         Kind::Choices(_) => "array of words".to_owned(),
         Kind::TextMap => "table of strings".to_owned(),
+        Kind::TextLists => "table of arrays of strings".to_owned(),
         Kind::Properties | Kind::Expectations => "table".to_owned(),
         Kind::Section(_) => "table".to_owned(),
         Kind::Sections(_) => "array of tables".to_owned(),

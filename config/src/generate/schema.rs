@@ -88,6 +88,7 @@ fn of_setting(setting: &Setting) -> Value {
             "oneOf": [text(), { "type": "array", "items": text(), "minItems": 1 }]
         }),
         Kind::TextMap => map_of(&text()),
+        Kind::TextLists => map_of(&json!({ "type": "array", "items": text(), "minItems": 1 })),
         Kind::Properties | Kind::Expectations => json!({ "type": "object" }),
         Kind::Section(section) => of_section(section, None),
         Kind::Sections(section) => {

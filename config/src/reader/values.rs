@@ -333,6 +333,32 @@ impl<'a> Reader<'a> {
         texts
     }
 
+    /// A table of arrays of strings, with the places of its keys.
+    pub(crate) fn text_lists(&self, key: &str) -> Vec<(&'a Entry, Vec<Text>)> {
+        let entries = self.table(key).unwrap_or_default().iter();
+        let name = self.name_of(key);
+        let list = |entry: &'a Entry| match &entry.node.value {
+            Value::Array(nodes) => {
+                let name = format!("{name}.{}", entry.key);
+                nodes.iter().filter_map(|node| self.element(&name, node)).collect()
+            }
+            other => {
+                let kind = other.kind();
+                let message = format!("`{name}.{}` is {kind}, expected an array", entry.key);
+                let help = format!("write `{} = [\"…\"]`", entry.key);
+                self.context.error(&entry.node.place, message, help);
+                Vec::new()
+            }
+        };
+        let lists: Vec<_> = entries.map(|entry| (entry, list(entry))).collect();
+        for (entry, texts) in &lists {
+            for (index, text) in texts.iter().enumerate() {
+                self.note(&format!("{key}.{}[{index}]", entry.key), &*text.value);
+            }
+        }
+        lists
+    }
+
     /// The entries of a table, as they are; not noted for the fingerprint.
     pub(crate) fn table(&self, key: &str) -> Option<&'a [Entry]> {
         let (setting, entry) = self.take(key);

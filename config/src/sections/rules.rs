@@ -29,6 +29,8 @@ pub(crate) struct ParseDraft {
     /// Files or folders of patterns, joined to the folder of the file.
     pub(crate) pattern_files: Vec<(PathBuf, Text)>,
     pub(crate) time: Option<TimeDraft>,
+    /// Whether its numbers are metrics, and where that stands.
+    pub(crate) numbers: Option<(bool, Place)>,
     pub(crate) when: Option<Text>,
     pub(crate) field: Option<Text>,
 }
@@ -108,6 +110,7 @@ pub(super) fn read_parser(reader: &Reader<'_>, for_grok: &[&str]) -> ParseDraft 
         _ => None,
     };
     let field = reader.text("field");
+    let numbers = reader.flag("numbers").map(|flag| (flag, reader.place_of("numbers")));
     let path = reader.path.clone();
     let (name, when) = (None, None);
     ParseDraft {
@@ -122,6 +125,7 @@ pub(super) fn read_parser(reader: &Reader<'_>, for_grok: &[&str]) -> ParseDraft 
         patterns,
         pattern_files,
         time,
+        numbers,
         when,
         field,
     }

@@ -101,6 +101,7 @@ impl Seen<'_> {
                     fields.and_then(|fields| fields.get(field).or_else(|| walk(fields, field)));
                 return found.cloned().or_else(|| self.of_envelope(&format!("fields.{field}")));
             }
+            Name::Metric(metric) => document.get("metrics")?.get(metric),
             Name::Label(label) => document.get("labels")?.get(label),
         };
         found.cloned()
@@ -129,6 +130,10 @@ fn is_same(name: &Name, expected: &Value, got: &Value) -> bool {
         (Name::Tags, Value::Array(expected), Value::Array(got)) => {
             expected.len() == got.len() && expected.iter().all(|tag| got.contains(tag))
         }
+        // A metric that is no finite number is null in the document.
+        (Name::Metric(_), Value::String(expected), Value::Null) => {
+            expected.parse().is_ok_and(|number: f64| !number.is_finite())
+        }
         (_, Value::String(expected), Value::Number(got)) => *expected == got.to_string(),
         (_, Value::Number(expected), Value::String(got)) => expected.to_string() == *got,
         (_, Value::Number(expected), Value::Number(got)) => expected.as_f64() == got.as_f64(),
@@ -153,6 +158,10 @@ mod tests {
         check(&field, &json!(3), &json!(3.0), true);
         check(&field, &json!("3"), &json!(4), false);
         check(&field, &json!("a"), &json!("b"), false);
+        let metric = Name::Metric("loss".to_owned());
+        check(&metric, &json!("nan"), &json!(null), true);
+        check(&metric, &json!("1"), &json!(null), false);
+        check(&metric, &json!(3), &json!(3.0), true);
         check(&Name::Level, &json!("ERROR"), &json!("error"), true);
         check(&Name::Level, &json!("warn"), &json!("error"), false);
         check(&Name::Tags, &json!(["a", "b"]), &json!(["b", "a"]), true);

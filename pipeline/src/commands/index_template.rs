@@ -235,4 +235,15 @@ mod tests {
             assert!(properties["origin"]["properties"].get(name).is_some(), "origin.{name}");
         }
     }
+
+    #[test]
+    fn the_guide_maps_metrics_alike() {
+        let page = include_str!("../../../docs/numbers.md");
+        let (_, rest) = page.split_once("```json\n").unwrap();
+        let (snippet, _) = rest.split_once("```").unwrap();
+        let snippet: Value = serde_json::from_str(snippet).unwrap();
+        let template = body("train-*");
+        let templates = template["template"]["mappings"]["dynamic_templates"].as_array().unwrap();
+        assert!(templates.contains(&snippet["dynamic_templates"][0]), "{snippet}");
+    }
 }

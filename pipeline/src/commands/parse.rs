@@ -106,8 +106,10 @@ fn format_plan(name: &str, zone: &str) -> Result<Plan, CommandError> {
         zone_field: None,
         is_own,
     });
+    // Lines of training are made of numbers; of other formats the configuration says so.
+    let numbers = matches!(format, Format::Training(_));
     let parser = LineParser::Format(Box::new(FormatParser::new(format, [])));
-    let rule = ParseRule { name: name.to_owned(), when: None, field: None, parser, time };
+    let rule = ParseRule { name: name.to_owned(), when: None, field: None, parser, time, numbers };
     let plan = Plan { parse: vec![rule], ..Plan::default() };
     if name != TRAINING {
         return Ok(plan);
@@ -126,7 +128,8 @@ fn usual_plan(zone: &str) -> Result<Plan, CommandError> {
     let time = TimeRule { field: "log_time".to_owned(), parser, zone_field: None, is_own: false };
     let name = "usual".to_owned();
     let parser = LineParser::Grok(grok);
-    let rule = ParseRule { name, when: None, field: None, parser, time: Some(time) };
+    let rule =
+        ParseRule { name, when: None, field: None, parser, time: Some(time), numbers: false };
     Ok(Plan { parse: vec![rule], ..Plan::default() })
 }
 

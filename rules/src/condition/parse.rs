@@ -205,10 +205,12 @@ impl<'a> Parser<'a> {
                     ),
                 }
             }
-            (Name::Rank | Name::Partition, LiteralValue::Text(text)) => match text.parse() {
-                Ok(number) => Ok(Test::Number(order, number)),
-                Err(_) => fail(format!("`{name}` is a number, `{written}` is none"), None),
-            },
+            (Name::Rank | Name::Partition | Name::Metric(_), LiteralValue::Text(text)) => {
+                match text.parse() {
+                    Ok(number) => Ok(Test::Number(order, number)),
+                    Err(_) => fail(format!("`{name}` is a number, `{written}` is none"), None),
+                }
+            }
             (_, LiteralValue::Number(number)) => Ok(Test::Number(order, *number)),
             (_, LiteralValue::Text(text)) => {
                 let number = text.parse().ok();

@@ -4,6 +4,7 @@
 //! `transform/steps/edit`.
 use std::fmt;
 
+use crate::names::Names;
 use crate::suggest::did_you_mean;
 
 /// A part of an event that steps change.
@@ -19,6 +20,8 @@ pub enum Target {
     Rank,
     /// A parsed field.
     Field(String),
+    /// A metric; only numbers.
+    Metric(String),
 }
 
 const PARTS: [(&str, Target); 4] = [
@@ -44,6 +47,12 @@ impl Target {
             }
             return Ok(Target::Field(field.to_owned()));
         }
+        if let Some(metric) = text.strip_prefix("metrics.").filter(|name| !name.is_empty()) {
+            return match Names::new().resolve(text) {
+                Ok(_) => Ok(Target::Metric(metric.to_owned())),
+                Err(error) => Err((error.message, error.help.unwrap_or_default())),
+            };
+        }
         let message = match text {
             "message" => "`message` is the raw line and stays what it is".to_owned(),
             "timestamp" | "received" | "tags" | "host" | "topic" | "partition" | "key" => {
@@ -55,6 +64,7 @@ impl Target {
             "message" => "change `content` instead".to_owned(),
             "tags" => "use `tag` and `untag`".to_owned(),
             "fields" | "fields." => "write `fields.NAME`".to_owned(),
+            "metrics" | "metrics." => "write `metrics.NAME`".to_owned(),
             "timestamp" => "read it with `parse = { …, time = { … } }`".to_owned(),
             _ => did_you_mean(text, PARTS.iter().map(|(name, _)| *name))
                 .unwrap_or_else(|| format!("a parsed field is written `fields.{text}`")),
@@ -75,6 +85,7 @@ impl fmt::Display for Target {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Target::Field(field) => write!(out, "fields.{field}"),
+            Target::Metric(metric) => write!(out, "metrics.{metric}"),
             part => {
                 let found = PARTS.iter().find(|(_, target)| target == part);
                 out.write_str(found.map_or("", |(name, _)| name))
@@ -102,6 +113,9 @@ mod tests {
     fn targets_are_read() {
         check("content", "Content");
         check("fields.a.b", "Field(\"a.b\")");
+        check("metrics.loss", "Metric(\"loss\")");
+        let slip = "`a.b` cannot be the name of a metric; write `metrics.a_b`";
+        check("metrics.a.b", slip);
         let raw = "`message` is the raw line and stays what it is; change `content` instead";
         check("message", raw);
         check("levle", "`levle` is nothing that a step can change; did you mean `level`?");

@@ -10,6 +10,7 @@ use super::marks::MarkIds;
 use crate::condition::Condition;
 use crate::json::write_string;
 use crate::names::Name;
+use crate::numbers::WantedMetric;
 use crate::plan::{LineParser, ParseRule, Plan};
 use crate::selector::Selector;
 use crate::step::{Action, Step};
@@ -42,6 +43,8 @@ pub(super) enum Slot {
         field: u16,
         record: u16,
     },
+    /// A metric by its id.
+    Metric(u16),
     /// Index into the plan's labels.
     Label(u16),
     /// A label that the plan does not have.
@@ -76,6 +79,8 @@ pub(super) struct Bound {
     pub(super) columns: Vec<String>,
     /// Names of parsed fields that rules read; a field's id is its index.
     fields: Vec<String>,
+    /// Metrics that rules read; a metric's id is its index.
+    pub(super) metrics: Vec<WantedMetric>,
     pub(super) rules: Vec<BoundRule>,
     pub(super) steps: Vec<BoundStep>,
     pub(super) hosts: Vec<Slot>,
@@ -104,6 +109,8 @@ pub(super) struct BoundRule {
     /// By grok field.
     pub(super) fields: Vec<BoundField>,
     pub(super) has_content: bool,
+    /// Its numbers are metrics.
+    pub(super) numbers: bool,
     /// Of a built-in format, whose fields are found by name.
     pub(super) format: Option<BoundFormat>,
 }
@@ -230,6 +237,12 @@ impl Bound {
         let targets = targets.flat_map(Template::names_used);
         let steps = plan.steps.iter().flat_map(Step::names_used);
         for name in labels.chain(hosts).chain(routes).chain(targets).chain(steps) {
+            if let Name::Metric(metric) = name
+                && let Some(names) = &plan.numbers
+                && !self.metrics.iter().any(|known| known.name() == metric)
+            {
+                self.metrics.push(WantedMetric::new(names, metric));
+            }
             if let Name::Field(field) = name
                 && plan.may_give(field)
                 && !self.fields.contains(field)
@@ -263,6 +276,7 @@ impl Bound {
                     field,
                     fields,
                     has_content: false,
+                    numbers: rule.numbers,
                     format,
                 };
             }
@@ -289,6 +303,7 @@ impl Bound {
             when_of_record,
             field,
             has_content,
+            numbers: rule.numbers,
             format: None,
         }
     }
@@ -372,6 +387,10 @@ impl Bound {
                     None => Slot::Record(record),
                 }
             }
+            Name::Metric(metric) => {
+                let known = self.metrics.iter().position(|known| known.name() == metric);
+                known.map_or(Slot::Nothing, |id| Slot::Metric(id as u16))
+            }
             Name::Label(label) => {
                 let index = plan.labels.iter().position(|rule| rule.name == *label);
                 index.map_or(Slot::Nothing, |index| Slot::Label(index as u16))
@@ -405,6 +424,7 @@ impl Bound {
                 | Slot::Message
                 | Slot::Rank
                 | Slot::Tags
+                | Slot::Metric(_)
                 | Slot::Field { .. } => reads.line = true,
                 Slot::Host | Slot::HostColumn(_) => reads.line |= self.host_of_line,
                 Slot::Label(label) => {

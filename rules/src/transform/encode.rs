@@ -66,6 +66,7 @@ impl Document<'_> {
             out.extend_from_slice(br#","rank":"#);
             write_int(out, rank);
         }
+        write_metrics(out, parsed);
         let fields_at = out.len();
         scratch.write_fields(out, parsed);
         if let (Some(line), None) = (self.view.marks, parsed.edit) {
@@ -129,6 +130,16 @@ pub(super) fn position(out: &[u8]) -> u32 {
     u32::try_from(out.len()).expect("a batch is bounded far below 4 GiB")
 }
 
+fn write_metrics(out: &mut Vec<u8>, parsed: &Parsed<'_>) {
+    if let Some(edit) = parsed.edit {
+        edit.write_metrics(out);
+    } else if let Some(numbers) = parsed.numbers.filter(|numbers| !numbers.is_empty()) {
+        out.extend_from_slice(br#","metrics":{"#);
+        out.extend_from_slice(numbers.json());
+        out.push(b'}');
+    }
+}
+
 fn write_tags(out: &mut Vec<u8>, parsed: &Parsed<'_>) {
     if parsed.tags.is_empty() && parsed.edit.is_none() {
         return;
@@ -176,7 +187,7 @@ impl EncodeScratch {
             format::write(out, parsed, fields);
             return;
         }
-        if parsed.captures.len() == parsed.taken.count() {
+        if parsed.captures.len() == parsed.taken_count() {
             return;
         }
         self.counts.clear();
@@ -224,7 +235,7 @@ fn rest<'a>(
 ) -> impl Iterator<Item = (usize, &'a BoundField, &'a Capture)> {
     let captures = parsed.captures.iter().enumerate();
     captures
-        .filter(|(index, _)| !parsed.taken.has(*index))
+        .filter(|(index, _)| !parsed.is_taken(*index))
         .map(|(index, capture)| (index, &fields[usize::from(capture.field)], capture))
 }
 

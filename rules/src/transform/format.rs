@@ -46,13 +46,14 @@ pub(super) fn read(rule: &ParseRule, format: &BoundFormat, view: &mut View<'_>, 
 pub(super) fn value<'a>(
     fields: &'a Fields,
     format: &BoundFormat,
-    source: &'a str,
+    parsed: &Parsed<'a>,
     (id, nth): (u16, usize),
 ) -> Option<Value<'a>> {
-    let mut index = fields.find(format.wanted.get(usize::from(id))?, source)?;
-    for _ in 0..nth {
-        index = fields.next_of_name(index)?;
-    }
+    let source = parsed.source;
+    let first = fields.find(format.wanted.get(usize::from(id))?, source)?;
+    let all = std::iter::successors(Some(first), |index| fields.next_of_name(*index));
+    let is_metric = |index: &usize| parsed.numbers.is_some_and(|found| found.has_taken(*index));
+    let index = all.filter(|index| !is_metric(index)).nth(nth)?;
     as_value(fields.get(index, source)?.value())
 }
 
@@ -74,7 +75,7 @@ pub(super) fn as_value(value: FieldValue<'_>) -> Option<Value<'_>> {
 
 /// Appends `,"fields":{…}` with every field that is no other part of the event.
 pub(super) fn write(out: &mut Vec<u8>, parsed: &Parsed<'_>, fields: &Fields) {
-    if fields.len() == parsed.taken.count() {
+    if fields.len() == parsed.taken_count() {
         return;
     }
     let source = parsed.source;
@@ -83,7 +84,7 @@ pub(super) fn write(out: &mut Vec<u8>, parsed: &Parsed<'_>, fields: &Fields) {
     for head in (0..fields.len()).filter(|index| fields.is_first(*index)) {
         let same = || {
             let chain = std::iter::successors(Some(head), |index| fields.next_of_name(*index));
-            chain.filter(|index| !parsed.taken.has(*index))
+            chain.filter(|index| !parsed.is_taken(*index))
         };
         let mut found = same().filter_map(|index| fields.get(index, source));
         let Some(first) = found.next() else { continue };

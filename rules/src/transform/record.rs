@@ -235,6 +235,7 @@ pub(super) fn push_text(text: &mut String, slot: Slot, view: &View<'_>) -> bool 
     use std::fmt::Write;
     match view.value(slot, 0) {
         None | Some(Value::Text("") | Value::Time(_)) => return false,
+        Some(Value::Float(number)) if number.is_nan() => return false,
         Some(Value::Text(value)) => text.push_str(value),
         Some(Value::Level(level)) => text.push_str(level.as_str()),
         Some(Value::Int(number)) => {

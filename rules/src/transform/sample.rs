@@ -36,7 +36,8 @@ pub fn document_sample() -> String {
         lineage: "5f0a91c2",
         time_ms: 1_773_282_226_004,
     };
-    let raw = b"2026-03-12 10:23:45,123 ERROR [rank 37] swift.trainer step=1250 loss=2.104: \
+    let raw =
+        b"2026-03-12 10:23:45,123 ERROR [rank 37] swift.trainer worker=w3 step=1250 loss=2.104: \
         CUDA out of memory.";
     let mut out = EventBuffer::new();
     transformer.begin_record(&record);
@@ -54,7 +55,7 @@ pub(super) fn sample_plan() -> Plan {
     };
     let table = HostTable::from_csv("host,node,gpu_model,rack\ngpu-07,n7,H100,r3\n");
     let pattern = "%{TIMESTAMP_ISO8601:log_time} %{LOGLEVEL:level} (?:\\[rank %{INT:rank:int}\\] )?\
-        %{NOTSPACE:component}(?: step=%{INT:step:int} loss=%{NUMBER:loss:float})?: \
+        %{NOTSPACE:component}(?: worker=%{WORD:worker} step=%{INT:step:int} loss=%{NUMBER:loss:float})?: \
         %{GREEDYDATA:content}";
     let grok = Grok::compile(pattern, &GrokOptions::default()).expect(SAMPLE);
     let formats = ["ISO8601", "yyyy-MM-dd HH:mm:ss,SSS"];
@@ -72,6 +73,7 @@ pub(super) fn sample_plan() -> Plan {
                 zone_field: None,
                 is_own: false,
             }),
+            numbers: true,
         }],
         labels: vec![
             label("task", &["header.task", "fields.task", "kubernetes.labels.job"], "unassigned"),

@@ -64,7 +64,7 @@ impl StepScratch {
             _ => None,
         };
         StepScratch {
-            edit: Edit::new(bound.field_names().to_vec()),
+            edit: Edit::new(bound.field_names().to_vec(), bound.metrics.clone()),
             parsers: plan.steps.iter().map(parser).collect(),
             lookups: plan.tables.lookups.clone(),
             applies: Vec::new(),

@@ -1,6 +1,7 @@
 //! Tests of the transform as a whole: lines in, documents and destinations out.
 mod formats;
 mod many;
+mod numbers;
 mod patterns;
 mod properties;
 mod redacting;
@@ -69,7 +70,14 @@ fn time(field: &str) -> TimeRule {
 fn rule(name: &str, pattern: &str) -> ParseRule {
     let name = name.to_owned();
     let parser = LineParser::Grok(grok(pattern));
-    ParseRule { name, when: None, field: None, parser, time: Some(time("log_time")) }
+    ParseRule {
+        name,
+        when: None,
+        field: None,
+        parser,
+        time: Some(time("log_time")),
+        numbers: false,
+    }
 }
 
 fn route(when: &str, sinks: u64) -> Route {
@@ -160,11 +168,11 @@ fn the_sample_is_the_format() {
         r#""level":"error","component":"swift.trainer","content":"CUDA out of memory.","#,
         r#""host":{"name":"gpu-07","node":"n7","gpu_model":"H100","rack":"r3"},"#,
         r#""labels":{"task":"sft-qwen-7b","role":"worker","project":"nlp"},"rank":37,"#,
-        r#""fields":{"step":1250,"loss":2.104},"tags":["_cut"],"#,
+        r#""metrics":{"step":1250.0,"loss":2.104},"fields":{"worker":"w3"},"tags":["_cut"],"#,
         r#""origin":{"lineage":"5f0a91c2","topic":"train-logs","partition":3,"offset":18422,"#,
         r#""time":1773282226004,"index":0},"#,
         r#""event_id":"5f0a91c2-train-logs-3-18422-mmmugaj8-0","v":1,"#,
-        r#""message":"2026-03-12 10:23:45,123 ERROR [rank 37] swift.trainer step=1250 "#,
+        r#""message":"2026-03-12 10:23:45,123 ERROR [rank 37] swift.trainer worker=w3 step=1250 "#,
         r#"loss=2.104: CUDA out of memory."}"#,
     );
     assert_eq!(document_sample(), expect);

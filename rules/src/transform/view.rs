@@ -13,6 +13,7 @@ use super::format;
 use super::marks::LineMarks;
 use super::record::{HostState, LabelState, RecordTexts};
 use super::steps::Edit;
+use crate::numbers::{Found, NOT_FINITE_TAG};
 use crate::value::{Value, Values};
 
 /// A line and what is known about it.
@@ -44,6 +45,8 @@ pub(super) struct Parsed<'a> {
     pub(super) captures: &'a [Capture],
     /// What a built-in format found in place of captures.
     pub(super) fields: Option<&'a Fields>,
+    /// Those of captures or fields that are metrics.
+    pub(super) numbers: Option<&'a Found>,
     /// What steps made of captures or fields.
     pub(super) edit: Option<&'a Edit>,
     /// The text that captures and fields point into.
@@ -100,6 +103,8 @@ pub(super) struct Tags {
     pub(super) cut: bool,
     /// A pattern was given up at its limit of steps.
     pub(super) limit: bool,
+    /// A metric is no finite number.
+    pub(super) not_finite: bool,
 }
 
 impl Tags {
@@ -110,6 +115,7 @@ impl Tags {
             "_limit" => self.limit = false,
             "_timefailure" => self.time_failure = false,
             "_cut" => self.cut = false,
+            NOT_FINITE_TAG => self.not_finite = false,
             _ => {}
         }
     }
@@ -126,6 +132,7 @@ impl Tags {
             (self.limit, "_limit"),
             (self.time_failure, "_timefailure"),
             (self.cut, "_cut"),
+            (self.not_finite, NOT_FINITE_TAG),
         ];
         all.into_iter().filter_map(|(set, tag)| set.then_some(tag))
     }
@@ -137,6 +144,7 @@ impl Parsed<'_> {
         rule: None,
         captures: &[],
         fields: None,
+        numbers: None,
         edit: None,
         source: "",
         taken: Taken::NOTHING,
@@ -145,7 +153,13 @@ impl Parsed<'_> {
         level: None,
         rank: None,
         time_ns: None,
-        tags: Tags { unparsed: false, time_failure: false, cut: false, limit: false },
+        tags: Tags {
+            unparsed: false,
+            time_failure: false,
+            cut: false,
+            limit: false,
+            not_finite: false,
+        },
     };
 }
 
@@ -162,6 +176,23 @@ impl<'a> Parsed<'a> {
         let before = (self.source.as_ptr() as usize).checked_sub(message.as_ptr() as usize)?;
         let is_inside = before + self.source.len() <= message.len();
         is_inside.then(|| before + place.start..before + place.end)
+    }
+
+    /// True for a capture or field that became another part of the event, by its index.
+    pub(super) fn is_taken(&self, index: usize) -> bool {
+        self.taken.has(index) || self.numbers.is_some_and(|numbers| numbers.has_taken(index))
+    }
+
+    /// How many captures or fields became other parts of the event.
+    pub(super) fn taken_count(&self) -> usize {
+        self.taken.count() + self.numbers.map_or(0, Found::taken_count)
+    }
+
+    fn metric(&self, id: u16) -> Option<Value<'a>> {
+        match self.edit {
+            Some(edit) => edit.metric(id),
+            None => self.numbers?.value(id),
+        }
     }
 
     /// True for a field that a parser gave.
@@ -186,12 +217,15 @@ impl<'a> Parsed<'a> {
         }
         let rule = self.rule?;
         if let (Some(fields), Some(bound)) = (self.fields, &rule.format) {
-            return format::value(fields, bound, self.source, (id, nth));
+            return format::value(fields, bound, self, (id, nth));
         }
-        let mut found = self.captures.iter().filter(|capture| {
-            rule.fields[usize::from(capture.field)].id == Some(id) && !capture.is_absent()
+        let captures = self.captures.iter().enumerate();
+        let mut found = captures.filter(|(index, capture)| {
+            rule.fields[usize::from(capture.field)].id == Some(id)
+                && !capture.is_absent()
+                && !self.numbers.is_some_and(|numbers| numbers.has_taken(*index))
         });
-        let capture = found.nth(nth)?;
+        let (_, capture) = found.nth(nth)?;
         let kind = rule.fields[usize::from(capture.field)].kind;
         format::as_value(kind.value(capture.text(self.source)))
     }
@@ -228,6 +262,7 @@ impl<'a> View<'a> {
             Slot::Host => Some(Value::Text(self.host.name())),
             Slot::HostColumn(column) => self.host.column(column).map(Value::Text),
             Slot::Record(source) => self.record_text(source),
+            Slot::Metric(metric) => self.parsed.metric(metric),
             Slot::Label(label) => {
                 self.labels.get(usize::from(label)).and_then(LabelState::text).map(Value::Text)
             }

@@ -4,6 +4,7 @@
 //! for brackets that name a rank.
 
 use super::c10::rank_in_brackets;
+use super::contents;
 use super::line::Line;
 use super::words;
 use crate::formats::writer::{Read, Writer};
@@ -17,5 +18,6 @@ pub(super) fn read(writer: &mut Writer<'_>, line: &Line<'_>) -> Read {
     let (content, rank) = rank_in_brackets(line.text).map_err(|_| Reason::NoMatch)?;
     writer.rank(rank)?;
     let content = words::matched(words::content(content))?;
+    contents::read(writer, content)?;
     writer.part("content", content)
 }

@@ -8,6 +8,7 @@ use super::numbers;
 use crate::fields::{Duplicates, FieldKind};
 use crate::formats::writer::{Read, Writer};
 use crate::grok::Reason;
+use crate::number::duration;
 
 /// Deeper values are no metrics.
 const DEPTH_MAX: usize = 16;
@@ -17,13 +18,29 @@ const DEPTH_MAX: usize = 16;
 /// # Errors
 /// `NoMatch`, when the text is no dictionary; members before the fault have been added then.
 pub(super) fn read(writer: &mut Writer<'_>, text: &str) -> Result<usize, Reason> {
+    read_members(writer, text, false)
+}
+
+/// As [`read`], of a dictionary without words: its texts are numbers and durations.
+///
+/// # Errors
+/// As there.
+pub(super) fn read_numbers(writer: &mut Writer<'_>, text: &str) -> Result<usize, Reason> {
+    read_members(writer, text, true)
+}
+
+fn read_members(writer: &mut Writer<'_>, text: &str, without_words: bool) -> Result<usize, Reason> {
     let mut rest = text.trim_end().strip_prefix('{').ok_or(Reason::NoMatch)?;
     let mut numbers = 0;
     loop {
         let (printed, after) = quoted(after_spaces(rest)).ok_or(Reason::NoMatch)?;
         let after = after_spaces(after).strip_prefix(':').ok_or(Reason::NoMatch)?;
         let (value, after) = value(after_spaces(after)).ok_or(Reason::NoMatch)?;
-        numbers += usize::from(member(writer, printed, value)?);
+        let is_number = member(writer, printed, value)?;
+        if without_words && !is_number && is_word(value) {
+            return Err(Reason::NoMatch);
+        }
+        numbers += usize::from(is_number);
         let after = after_spaces(after);
         match after.as_bytes().first() {
             Some(b',') => rest = &after[1..],
@@ -44,8 +61,16 @@ pub(super) fn read_content(writer: &mut Writer<'_>, content: &str) -> Read {
     }
 }
 
+fn is_word(value: &str) -> bool {
+    let inner = quoted(value).map_or(value, |(inner, _)| inner);
+    duration(inner).is_none() && !matches!(value, "null" | "None" | "true" | "false")
+}
+
 fn member(writer: &mut Writer<'_>, printed: &str, value: &str) -> Result<bool, Reason> {
-    if printed.is_empty() || value.starts_with(['[', '(', '{']) || value == "None" {
+    if printed.is_empty() || value.starts_with(['[', '(', '{']) {
+        return Ok(false);
+    }
+    if matches!(value, "None" | "null") {
         return Ok(false);
     }
     if numbers::add(writer, printed, value)? {

@@ -7,6 +7,7 @@ use nom::Parser as _;
 use nom::character::complete::char;
 use nom::sequence::{preceded, terminated};
 
+use super::contents;
 use super::line::Line;
 use super::stamp::Form;
 use super::words::{self, Part};
@@ -25,6 +26,7 @@ pub(super) fn read(writer: &mut Writer<'_>, line: &Line<'_>) -> Read {
     writer.log_time(stamp)?;
     writer.part("level", level)?;
     writer.part("component", name)?;
+    contents::read(writer, content)?;
     writer.part("content", content)
 }
 

@@ -2,14 +2,14 @@
 //! `[INFO|2024-05-15 10:23:45] llamafactory.train.callbacks:143 >> {'loss': 2.1, …}`.
 //!
 //! Invariant: a content that is a dictionary gives its numbers too. Next on the trip:
-//! [`super::dict`].
+//! [`super::contents`].
 
 use nom::Parser as _;
 use nom::bytes::complete::tag;
 use nom::character::complete::char;
 use nom::sequence::{preceded, terminated};
 
-use super::dict;
+use super::contents;
 use super::line::Line;
 use super::stamp::{self, Stamp};
 use super::words::{self, Part};
@@ -23,7 +23,7 @@ pub(super) fn read(writer: &mut Writer<'_>, line: &Line<'_>) -> Read {
     writer.log_time(stamp)?;
     writer.part("level", level)?;
     writer.source(place)?;
-    dict::read_content(writer, content)?;
+    contents::read(writer, content)?;
     writer.part("content", content)
 }
 

@@ -8,6 +8,7 @@ use nom::character::complete::{char, digit1};
 use nom::combinator::opt;
 use nom::sequence::{preceded, terminated};
 
+use super::contents;
 use super::line::Line;
 use super::words::{self, Part};
 use crate::formats::writer::{Read, Writer};
@@ -23,6 +24,7 @@ pub(super) fn read(writer: &mut Writer<'_>, line: &Line<'_>) -> Read {
     writer.part("component", module)?;
     writer.part("function", function)?;
     writer.whole("line", number)?;
+    contents::read(writer, content)?;
     writer.part("content", content)
 }
 

@@ -2,8 +2,8 @@
 //! `2024/05/15 10:23:45 - mmengine - INFO - Epoch(train)  [3][  50/1000]  lr: 1.0000e-02  …`; on a
 //! console without the year.
 //!
-//! Invariant: counters in brackets and two-space pairs are numbers, durations are not. Next on the
-//! trip: [`super::numbers`].
+//! Invariant: counters in brackets and two-space pairs are numbers, durations are texts. Next on
+//! the trip: [`super::numbers`].
 
 use nom::Parser as _;
 use nom::branch::alt;
@@ -12,6 +12,7 @@ use nom::character::complete::{char, digit1, space0};
 use nom::combinator::opt;
 use nom::sequence::{delimited, preceded, separated_pair, terminated};
 
+use super::contents;
 use super::line::Line;
 use super::numbers;
 use super::stamp::{Form, Stamp, has_shape};
@@ -55,7 +56,9 @@ fn numbers(writer: &mut Writer<'_>, content: &str) -> Read {
     let name = alt((tag("Epoch("), tag("Iter(")));
     let mode = (name, terminated(words::name, (char(')'), words::spaces)));
     let found: Part<'_, _> = (mode, epoch, delimited(char('['), count(), char(']'))).parse(content);
-    let Ok((rest, (_, epoch, (step, total)))) = found else { return Ok(()) };
+    let Ok((rest, (_, epoch, (step, total)))) = found else {
+        return contents::read(writer, content);
+    };
     if let Some(epoch) = epoch {
         writer.whole("epoch", epoch)?;
     }

@@ -24,8 +24,11 @@
 //! | `iteration`, `iter`, `step`, `epoch` and these with `_total` | progress |
 //! | anything else | a printed key in snake case with its unit: `lm_loss`, `memory_gib` |
 
+mod bar;
+mod contents;
 mod line;
 mod numbers;
+mod pairs;
 mod shape;
 mod stamp;
 mod table;
@@ -78,6 +81,9 @@ mod syslog;
 
 mod fabric_manager;
 mod nvidia_smi;
+
+mod metrics;
+mod progress;
 
 mod mllog;
 mod python_warnings;

@@ -10,6 +10,7 @@ use nom::character::complete::{char, digit1};
 use nom::combinator::opt;
 use nom::sequence::{delimited, preceded, separated_pair, terminated};
 
+use super::contents;
 use super::line::Line;
 use super::llama_factory::no_time;
 use super::numbers;
@@ -37,6 +38,7 @@ pub(super) fn read(writer: &mut Writer<'_>, line: &Line<'_>) -> Read {
     if let Some(rank) = header.rank {
         writer.rank(rank)?;
     }
+    contents::read(writer, header.content)?;
     writer.part("content", header.content)
 }
 

@@ -8,12 +8,10 @@ use super::line::skip_color;
 use crate::fields::{Duplicates, FieldKind, NAME_BYTES_MAX, Piece};
 use crate::formats::writer::{Read, Writer};
 use crate::grok::Reason;
+use crate::number::{Number, duration, number, power, push_name};
 
 /// Longer texts behind a number are no unit.
 const UNIT_BYTES_MAX: usize = 12;
-
-/// Keys are put together in a buffer of this size; longer ones take a slower way.
-const KEY_BYTES: usize = 96;
 
 /// Names that a printed key does not get: an underscore is put behind it.
 fn is_reserved(name: &str) -> bool {
@@ -53,19 +51,9 @@ pub(super) fn key(writer: &mut Writer<'_>, printed: &str, unit: &str) -> Result<
     if unit.is_empty() && is_in_line && is_snake(printed) && !is_reserved(printed) {
         return Ok(writer.piece(printed));
     }
-    let unit = if unit == "%" { "percent" } else { unit };
     let name = writer.fields.compose(|buffer| {
         let start = buffer.len();
-        if printed.len() + unit.len() < KEY_BYTES && printed.is_ascii() && unit.is_ascii() {
-            snake_ascii(buffer, printed, unit);
-        } else {
-            snake(buffer, start, printed);
-            buffer.push('_');
-            snake(buffer, start, unit);
-            while buffer.len() > start && buffer.ends_with('_') {
-                buffer.pop();
-            }
-        }
+        push_name(buffer, printed, unit);
         if is_reserved(&buffer[start..]) {
             buffer.push('_');
         }
@@ -77,130 +65,8 @@ pub(super) fn key(writer: &mut Writer<'_>, printed: &str, unit: &str) -> Result<
 pub(super) fn add_unit(name: &mut String, unit: &str) {
     if !unit.is_empty() {
         name.push('_');
-        let start = name.len();
-        snake(name, start, if unit == "%" { "percent" } else { unit });
+        push_name(name, "", unit);
     }
-}
-
-/// Letters in lower case and digits; 0 for every other byte.
-static LOWER: [u8; 256] = {
-    let mut lower = [0; 256];
-    let mut byte = 0;
-    while byte < 128 {
-        if (byte as u8).is_ascii_alphanumeric() {
-            lower[byte] = (byte as u8).to_ascii_lowercase();
-        }
-        byte += 1;
-    }
-    lower
-};
-
-/// As [`snake`], of bytes: nearly all keys are ASCII.
-fn snake_ascii(buffer: &mut String, printed: &str, unit: &str) {
-    // Each byte gives at most itself and an underscore before it.
-    let (mut name, mut length) = ([0; 2 * KEY_BYTES], 0);
-    for word in [printed, unit] {
-        let bytes = word.as_bytes();
-        let (mut parted, mut after_lower) = (true, false);
-        for (index, byte) in bytes.iter().enumerate() {
-            let lower = LOWER[usize::from(*byte)];
-            if lower == 0 {
-                (parted, after_lower) = (true, false);
-                continue;
-            }
-            let is_upper = lower != *byte;
-            let is_word =
-                is_upper && after_lower && bytes.get(index + 1).is_some_and(u8::is_ascii_lowercase);
-            if (parted || is_word) && length > 0 {
-                name[length] = b'_';
-                length += 1;
-            }
-            name[length] = lower;
-            length += 1;
-            (parted, after_lower) = (false, !is_upper);
-        }
-    }
-    buffer.push_str(std::str::from_utf8(&name[..length]).unwrap_or_default());
-}
-
-/// Appends a key: words in lower case, parted by single underscores. A capital begins a word where
-/// small letters stand on both sides of it: `GradNorm` has two words, `GiB` one.
-fn snake(buffer: &mut String, start: usize, printed: &str) {
-    let mut after_lower = false;
-    let mut letters = printed.chars().peekable();
-    while let Some(letter) = letters.next() {
-        if !letter.is_alphanumeric() {
-            if buffer.len() > start && !buffer.ends_with('_') {
-                buffer.push('_');
-            }
-            after_lower = false;
-            continue;
-        }
-        let before_lower = letters.peek().is_some_and(|next| next.is_lowercase());
-        if letter.is_uppercase() && after_lower && before_lower {
-            buffer.push('_');
-        }
-        after_lower = letter.is_lowercase() || letter.is_ascii_digit();
-        buffer.extend(letter.to_lowercase());
-    }
-}
-
-/// A number at the front of a text.
-pub(super) struct Number<'t> {
-    text: &'t str,
-    kind: FieldKind,
-    has_commas: bool,
-}
-
-/// Reads a number off the front: digits (with commas between thousands), fraction, exponent, or
-/// `nan` and `inf`; what follows it comes back too.
-pub(super) fn number(text: &str) -> Option<(Number<'_>, &str)> {
-    let bytes = text.as_bytes();
-    let sign = usize::from(matches!(bytes.first(), Some(b'+' | b'-')));
-    let words: &[&str] = match bytes.get(sign) {
-        Some(b'0'..=b'9' | b'.') => &[],
-        Some(b'n' | b'N') => &["nan"],
-        Some(b'i' | b'I') => &["infinity", "inf"],
-        _ => return None,
-    };
-    for word in words {
-        let end = sign + word.len();
-        let found = bytes.get(sign..end);
-        if found.is_some_and(|found| found.eq_ignore_ascii_case(word.as_bytes()))
-            && is_word_end(&text[end..])
-        {
-            let number = Number { text: &text[..end], kind: FieldKind::Text, has_commas: false };
-            return Some((number, &text[end..]));
-        }
-    }
-    let digits = |from: usize| super::stamp::digits(&bytes[from.min(bytes.len())..]);
-    let mut end = sign + digits(sign);
-    if end == sign {
-        return None;
-    }
-    let mut has_commas = false;
-    while end - sign <= 32 && bytes.get(end) == Some(&b',') && digits(end + 1) == 3 {
-        (has_commas, end) = (true, end + 4);
-    }
-    let mut kind = FieldKind::Int;
-    if bytes.get(end) == Some(&b'.') && (digits(end + 1) > 0 || sign + digits(sign) == end) {
-        end += 1 + digits(end + 1);
-        kind = FieldKind::Float;
-    }
-    if matches!(bytes.get(end), Some(b'e' | b'E')) {
-        let sign = usize::from(matches!(bytes.get(end + 1), Some(b'+' | b'-')));
-        let count = digits(end + 1 + sign);
-        if count > 0 {
-            end += 1 + sign + count;
-            kind = FieldKind::Float;
-        }
-    }
-    Some((Number { text: &text[..end], kind, has_commas }, &text[end..]))
-}
-
-/// `nan` and `nanms` are numbers that are none, `info` and `nanotron` are words.
-fn is_word_end(rest: &str) -> bool {
-    rest == "ms" || rest == "s" || !rest.starts_with(|it: char| it.is_alphanumeric() || it == '_')
 }
 
 /// Adds a printed number under a printed key: quotes are taken off, a unit goes into the name, and
@@ -213,7 +79,7 @@ pub(super) fn add(writer: &mut Writer<'_>, printed: &str, value: &str) -> Result
         named(writer, printed, "", &found)?;
         return Ok(true);
     }
-    let rest = rest.trim_end();
+    let rest = rest.trim();
     if let Some(total) = rest.strip_prefix('/')
         && let Some((total, "")) = number(total.trim_start())
     {
@@ -226,7 +92,11 @@ pub(super) fn add(writer: &mut Writer<'_>, printed: &str, value: &str) -> Result
     // `61.75GiB(78.01%)`
     let inner = rest.split_once('(').and_then(|(_, inner)| inner.strip_suffix(')'));
     let Some((found, unit)) = with_unit(value) else { return Ok(false) };
-    named(writer, printed, unit, &found)?;
+    if let Some(power) = power(unit).filter(|_| found.kind != FieldKind::Text) {
+        scaled(writer, printed, &found, power)?;
+    } else {
+        named(writer, printed, unit, &found)?;
+    }
     if let Some((share, "%")) = inner.and_then(number) {
         named(writer, printed, "%", &share)?;
     }
@@ -249,6 +119,26 @@ pub(super) fn with_unit(value: &str) -> Option<(Number<'_>, &str)> {
     let is_unit = |letter: char| letter.is_alphabetic() || "%/".contains(letter);
     let is_unit = unit.len() <= UNIT_BYTES_MAX && unit.chars().all(is_unit);
     is_unit.then_some((found, unit))
+}
+
+/// `11.5K`: the power of ten becomes an exponent.
+fn scaled(writer: &mut Writer<'_>, printed: &str, number: &Number<'_>, power: u8) -> Read {
+    let name = key(writer, printed.trim(), "")?;
+    let is_named = !writer.fields.show(name, writer.text).is_empty();
+    // One that has an exponent already is left as it is: nobody prints both.
+    if !is_named || number.text.contains(['e', 'E']) {
+        return Ok(());
+    }
+    let value = writer.fields.compose(|buffer| {
+        buffer.extend(number.text.chars().filter(|letter| *letter != ','));
+        buffer.push_str(match power {
+            3 => "e3",
+            6 => "e6",
+            9 => "e9",
+            _ => "e12",
+        });
+    });
+    writer.add(name, value, FieldKind::Float, Duplicates::All)
 }
 
 fn named(writer: &mut Writer<'_>, printed: &str, unit: &str, number: &Number<'_>) -> Read {
@@ -306,11 +196,18 @@ pub(super) fn spaced(writer: &mut Writer<'_>, text: &str) -> Read {
         let word = until_space(rest);
         rest = &rest[word.len()..];
         let Some(printed) = word.strip_suffix(':') else { continue };
-        let value = until_space(skip_color(rest.trim_start_matches(' ')));
-        // A duration has several parts.
-        if printed != "eta" {
-            add(writer, printed, value)?;
+        let behind = skip_color(rest.trim_start_matches(' '));
+        if printed == "eta" {
+            // A duration may have several parts: `1 day, 2:03:04`.
+            let value = behind.split("  ").next().unwrap_or_default().trim_end();
+            if duration(value).is_some() {
+                writer.part("eta", value)?;
+            }
+            continue;
         }
+        // `time` alone is a time of day elsewhere.
+        let printed = if printed == "time" { "iter_time" } else { printed };
+        add(writer, printed, until_space(behind))?;
     }
 }
 

@@ -12,6 +12,7 @@ use nom::character::complete::{char, digit1};
 use nom::combinator::{opt, rest};
 use nom::sequence::{delimited, preceded, terminated};
 
+use super::contents;
 use super::line::Line;
 use super::words::{self, Part};
 use crate::formats::writer::{Read, Writer};
@@ -32,6 +33,7 @@ pub(super) fn read(writer: &mut Writer<'_>, line: &Line<'_>) -> Read {
         writer.log_time(stamp)?;
         writer.part("level", level)?;
         writer.source(place)?;
+        contents::read(writer, content)?;
         return writer.part("content", content);
     }
     let core = words::matched(core(line.rest))?;

@@ -7,12 +7,13 @@
 
 use nom::Parser as _;
 use nom::branch::alt;
-use nom::bytes::complete::tag;
+use nom::bytes::complete::{tag, take_till};
 use nom::character::complete::char;
 use nom::combinator::{map, opt, success, verify};
 use nom::sequence::{delimited, preceded, terminated};
 
 use super::c10::rank_in_brackets;
+use super::contents;
 use super::line::Line;
 use super::words::{self, Part};
 use crate::formats::writer::{Read, Writer};
@@ -29,7 +30,7 @@ pub(super) fn read(writer: &mut Writer<'_>, line: &Line<'_>) -> Read {
     let header = match line.stamp {
         None => words::matched(alt((basic, uvicorn)).parse(line.text))?,
         Some(stamp) => {
-            let forms = alt((dashed, bracketed, hydra, level_first, name_first));
+            let forms = alt((dashed, bracketed, placed, hydra, level_first, name_first));
             let header = words::matched({ forms }.parse(behind_bracket(line)))?;
             writer.log_time(stamp)?;
             header
@@ -47,6 +48,7 @@ pub(super) fn read(writer: &mut Writer<'_>, line: &Line<'_>) -> Read {
     {
         writer.rank(rank)?;
     }
+    contents::read(writer, header.content)?;
     writer.part("content", header.content)
 }
 
@@ -103,6 +105,14 @@ fn bracketed(text: &str) -> Part<'_, Header<'_>> {
     let (text, _) = opt(words::spaces).parse(text)?;
     let (text, (component, line)) = alt((in_brackets, optional_name)).parse(text)?;
     Ok(("", Header { level, component, line, content: text }))
+}
+
+/// ` [LEVEL|DP=0|PP=1|TP=0|host]: content`, as nanotron has it
+fn placed(text: &str) -> Part<'_, Header<'_>> {
+    let level = preceded(tag(" ["), terminated(words::level, char('|')));
+    let place = terminated(take_till(|letter| letter == ']' || letter == '['), tag("]: "));
+    let (text, (level, _)) = (level, place).parse(text)?;
+    Ok(("", Header { level, component: None, line: None, content: text }))
 }
 
 /// `[name][LEVEL] - content`

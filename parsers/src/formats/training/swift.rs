@@ -10,6 +10,7 @@ use nom::character::complete::char;
 use nom::combinator::verify;
 use nom::sequence::{delimited, preceded, separated_pair, terminated};
 
+use super::contents;
 use super::line::Line;
 use super::words::{self, Part};
 use crate::formats::writer::{Read, Writer};
@@ -28,6 +29,7 @@ pub(super) fn read(writer: &mut Writer<'_>, line: &Line<'_>) -> Read {
     }
     writer.part("level", level)?;
     writer.part("component", name)?;
+    contents::read(writer, content)?;
     writer.part("content", content)
 }
 

@@ -9,13 +9,14 @@ use super::stamp::Form::{
 };
 use super::{
     Shapes, TrainingFormat, absl, accelerate, c10, colossalai, deepspeed, fabric_manager, fairseq,
-    hf_trainer, iso, kernel, klog, lightning, llama_factory, logrus, loguru, megatron, mllog,
-    mmengine, nccl, nemo, nvidia_smi, nvrx, python_warnings, ray, rich, slurm, stdlib, structlog,
-    swift, syslog, torch, torchtitan, traceback, transformers, ucx, vllm, wandb, xla,
+    hf_trainer, iso, kernel, klog, lightning, llama_factory, logrus, loguru, megatron, metrics,
+    mllog, mmengine, nccl, nemo, nvidia_smi, nvrx, progress, python_warnings, ray, rich, slurm,
+    stdlib, structlog, swift, syslog, torch, torchtitan, traceback, transformers, ucx, vllm, wandb,
+    xla,
 };
 
 /// How many there are.
-const COUNT: usize = 39;
+const COUNT: usize = 41;
 
 /// Which of them a line may be of.
 pub(super) static SHAPES: Shapes = {
@@ -372,5 +373,21 @@ pub(super) static TABLE: [TrainingFormat; COUNT] = [
         shapes: &["AAAA", "@", "[@]"],
         forms: &[Comma, Plain, Point, Iso, Slashes, SlashesLongYearLast],
         read: stdlib::read,
+    },
+    TrainingFormat {
+        name: "metrics",
+        about: "names and numbers alone, as scripts print them, and JSON objects of numbers alone",
+        sample: "step:13/5100 train_loss:6.7598 train_time:530ms step_avg:176.69ms",
+        shapes: &["a", "A", "|", "{\"", "{ \""],
+        forms: &[],
+        read: metrics::read,
+    },
+    TrainingFormat {
+        name: "progress",
+        about: "progress bars of tqdm, Keras and rich",
+        sample: "Loading checkpoint shards:  50%|█████     | 2/4 [00:07<00:07,  3.61s/it]",
+        shapes: &["?"],
+        forms: &[],
+        read: progress::read,
     },
 ];

@@ -9,6 +9,7 @@ use nom::character::complete::char;
 use nom::combinator::opt;
 use nom::sequence::{delimited, preceded, separated_pair, terminated};
 
+use super::contents;
 use super::line::Line;
 use super::stamp;
 use super::words::{self, Part};
@@ -37,7 +38,9 @@ pub(super) fn read(writer: &mut Writer<'_>, line: &Line<'_>) -> Read {
     }
     writer.part("level", level)?;
     writer.source(place)?;
-    writer.part("content", words::matched(words::content(rest))?)
+    let content = words::matched(words::content(rest))?;
+    contents::read(writer, content)?;
+    writer.part("content", content)
 }
 
 /// `[INFO|trainer.py:2134] `

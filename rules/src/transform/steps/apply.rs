@@ -38,6 +38,9 @@ pub(super) fn apply(
                 match removal {
                     Removal::Part(part) => edit.remove(part),
                     Removal::Fields(pattern) => edit.remove_fields(|name| pattern.matches(name)),
+                    Removal::Metrics(pattern) => {
+                        edit.remove_metrics(|name| pattern.matches(name));
+                    }
                 }
             }
             Ok(())

@@ -11,6 +11,7 @@ use super::super::format;
 use super::super::marks;
 use super::super::view::{Parsed, Tags, Taken, View};
 use crate::json::{write_float, write_int, write_string};
+use crate::numbers::{METRICS_MAX, Read, WantedMetric, read_text, value_of_json};
 use crate::step::{FAILURE_TAG, Target};
 use crate::value::Value;
 
@@ -34,6 +35,13 @@ pub(super) struct Entry {
     pub(super) made: bool,
 }
 
+/// A metric; its value as JSON writes it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Metric {
+    name: Span,
+    value: Span,
+}
+
 /// A text of the event, if a step gave it one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) enum Part {
@@ -53,6 +61,7 @@ pub(in super::super) struct Edit {
     active: bool,
     text: String,
     pub(super) entries: Vec<Entry>,
+    metrics: Vec<Metric>,
     pub(super) content: Part,
     pub(super) component: Part,
     pub(super) level: Option<Level>,
@@ -66,11 +75,13 @@ pub(in super::super) struct Edit {
     copied: usize,
     /// The names that rules read, by id.
     wanted: Vec<String>,
+    /// The same of metrics.
+    wanted_metrics: Vec<WantedMetric>,
 }
 
 impl Edit {
-    pub(super) fn new(wanted: Vec<String>) -> Edit {
-        Edit { wanted, ..Edit::default() }
+    pub(super) fn new(wanted: Vec<String>, wanted_metrics: Vec<WantedMetric>) -> Edit {
+        Edit { wanted, wanted_metrics, ..Edit::default() }
     }
 
     /// Begins with another line, of which nothing is changed yet.
@@ -125,6 +136,7 @@ impl Edit {
         self.text.clear();
         self.entries.clear();
         self.added_tags.clear();
+        self.metrics.clear();
         (self.content, self.component) = (Part::Parsed, Part::Parsed);
         let parsed = &base.parsed;
         (self.level, self.rank) = (parsed.level, parsed.rank);
@@ -134,6 +146,10 @@ impl Edit {
             let (name, value) = (edit.write(name), edit.write(value));
             edit.entries.push(Entry { name, value, kind, made: false });
         });
+        for (name, value) in parsed.numbers.iter().flat_map(|numbers| numbers.iter()) {
+            let (name, value) = (self.write(name), self.write(value));
+            self.metrics.push(Metric { name, value });
+        }
         for (name, value) in base.marks.iter().flat_map(|line| marks::fields(&line.marks)) {
             if self.find(name, 0).is_none() {
                 let (value, kind) = match value {
@@ -156,7 +172,7 @@ impl Edit {
     ) {
         if let Some(fields) = parsed.fields {
             for (index, field) in fields.iter(parsed.source).enumerate() {
-                if !parsed.taken.has(index) {
+                if !parsed.is_taken(index) {
                     take(self, (field.name, field.text, field.kind));
                 }
             }
@@ -165,7 +181,7 @@ impl Edit {
         let Some(rule) = parsed.rule else { return };
         let mut number = Vec::new();
         for (index, capture) in parsed.captures.iter().enumerate() {
-            if parsed.taken.has(index) {
+            if parsed.is_taken(index) {
                 continue;
             }
             let field = &rule.fields[usize::from(capture.field)];
@@ -256,6 +272,10 @@ impl Edit {
             Target::Content => self.content = Part::Given { value: self.add(text)?, made },
             Target::Component if text.is_empty() => self.component = Part::Absent,
             Target::Component => self.component = Part::Given { value: self.add(text)?, made },
+            Target::Metric(name) => match read_text(text) {
+                Some(Read::Number(number)) => self.set_metric(name, number)?,
+                _ => return Err(Failed),
+            },
             Target::Field(name) => match self.find(name, 0) {
                 None => self.push((name, text, kind), made)?,
                 Some(first) => {
@@ -267,6 +287,68 @@ impl Edit {
             },
         }
         Ok(())
+    }
+
+    /// Gives a metric a value, in the place of the one it has.
+    pub(super) fn set_metric(&mut self, name: &str, number: f64) -> Result<(), Failed> {
+        let mut json = Vec::new();
+        write_float(&mut json, number);
+        let known = self.find_metric(name);
+        if known.is_none() && self.metrics.len() >= METRICS_MAX {
+            return Err(Failed);
+        }
+        let value = self.add(&String::from_utf8_lossy(&json))?;
+        if let Some(at) = known {
+            self.metrics[at].value = value;
+        } else {
+            let name = self.add(name)?;
+            self.metrics.push(Metric { name, value });
+        }
+        self.tell_not_finite();
+        Ok(())
+    }
+
+    fn tell_not_finite(&mut self) {
+        let is_null = |metric: &Metric| self.show(metric.value) == "null";
+        self.tags.not_finite = self.metrics.iter().any(is_null);
+    }
+
+    fn find_metric(&self, name: &str) -> Option<usize> {
+        self.metrics.iter().position(|metric| self.show(metric.name) == name)
+    }
+
+    /// Takes away the metrics for which this holds.
+    pub(super) fn remove_metrics(&mut self, gone: impl Fn(&str) -> bool) {
+        let Edit { text, metrics, .. } = self;
+        metrics.retain(|metric| {
+            let Span(start, end) = metric.name;
+            !gone(text.get(start as usize..end as usize).unwrap_or_default())
+        });
+        self.tell_not_finite();
+    }
+
+    /// The text of a metric.
+    pub(super) fn metric_text(&self, name: &str) -> Option<&str> {
+        self.find_metric(name).map(|at| self.show(self.metrics[at].value))
+    }
+
+    /// The value of a metric that rules read.
+    pub(in super::super) fn metric(&self, id: u16) -> Option<Value<'_>> {
+        let wanted = self.wanted_metrics.get(usize::from(id))?;
+        self.metric_text(wanted.name()).map(value_of_json)
+    }
+
+    /// Appends `,"metrics":{…}`.
+    pub(in super::super) fn write_metrics(&self, out: &mut Vec<u8>) {
+        for (index, metric) in self.metrics.iter().enumerate() {
+            out.extend_from_slice(if index == 0 { br#","metrics":{"# } else { b"," });
+            write_string(out, self.show(metric.name));
+            out.push(b':');
+            out.extend_from_slice(self.show(metric.value).as_bytes());
+        }
+        if !self.metrics.is_empty() {
+            out.push(b'}');
+        }
     }
 
     /// Takes away the fields of the same name behind one.
@@ -289,6 +371,7 @@ impl Edit {
             Target::Component => self.component = Part::Absent,
             Target::Content => self.content = Part::Absent,
             Target::Field(field) => self.remove_fields(|name| name == field),
+            Target::Metric(metric) => self.remove_metrics(|name| name == metric),
         }
     }
 

@@ -67,6 +67,11 @@ pub(super) fn text_of(
         Target::Content => {
             Some((view.parsed.content?.to_owned(), FieldKind::Text, part(edit.content)))
         }
+        Target::Metric(name) => {
+            let text = edit.metric_text(name)?;
+            let kind = if text == "null" { FieldKind::Null } else { FieldKind::Float };
+            Some((text.to_owned(), kind, false))
+        }
         Target::Field(name) => {
             let entry = &edit.entries[edit.find(name, 0)?];
             Some((edit.show(entry.value).to_owned(), entry.kind, entry.made))

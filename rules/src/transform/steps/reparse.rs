@@ -7,11 +7,13 @@ use riverhog_parsers::grok::{Capture, GrokScratch, Outcome};
 
 use super::super::bind::{BoundRule, Slot};
 use super::super::format;
+use super::super::numbers;
 use super::super::parse::{read, scratch};
 use super::super::record::push_text;
 use super::super::times::Zones;
 use super::super::view::{Parsed, Taken, View};
 use super::edit::{Edit, Failed, Part};
+use crate::numbers::Found;
 use crate::plan::{LineParser, Plan};
 use crate::step::Reparse;
 
@@ -22,6 +24,7 @@ pub(super) struct ReparseScratch {
     groks: Vec<Option<GrokScratch>>,
     captures: Vec<Capture>,
     fields: Fields,
+    numbers: Found,
     zones: Zones,
 }
 
@@ -39,7 +42,7 @@ impl ReparseScratch {
         (plan, reparse): (&Plan, &Reparse),
         bound: &[BoundRule],
     ) -> Result<(), Failed> {
-        let ReparseScratch { text, groks, captures, fields, zones } = self;
+        let ReparseScratch { text, groks, captures, fields, numbers, zones } = self;
         text.clear();
         let slot = bound.first().map_or(Slot::Content, |rule| rule.field);
         if !push_text(text, slot, &edit.view(base)) {
@@ -69,6 +72,10 @@ impl ReparseScratch {
                     } else {
                         view.parsed.captures = captures;
                         read(rule, bound, &mut view, zones);
+                    }
+                    // With a prefix nothing becomes a part of the event.
+                    if reparse.prefix.is_none() {
+                        numbers::read(plan, rule.numbers, &mut view.parsed, numbers);
                     }
                     return take(edit, reparse, bound, &view.parsed);
                 }
@@ -107,6 +114,9 @@ fn take(
         && (found.taken.content != Taken::NONE || bound.has_content)
     {
         edit.content = Part::Given { value: edit.add(content)?, made: false };
+    }
+    for (name, json) in found.numbers.iter().flat_map(|numbers| numbers.iter()) {
+        edit.set_metric(name, json.parse().unwrap_or(f64::NAN))?;
     }
     take_fields(edit, reparse, &found, "")
 }

@@ -17,7 +17,7 @@ fn format_rule(format: Format, time: Option<(&str, &[&str])>) -> ParseRule {
     });
     let types = [("step".to_owned(), FieldConversion::Int)];
     let parser = LineParser::Format(Box::new(FormatParser::new(format, types)));
-    ParseRule { name: "format".to_owned(), when: None, field: None, parser, time }
+    ParseRule { name: "format".to_owned(), when: None, field: None, parser, time, numbers: false }
 }
 
 pub(super) fn kv() -> Format {

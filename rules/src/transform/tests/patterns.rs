@@ -7,7 +7,8 @@ fn check_grok(grok: Grok, line: &str, members: &str, expect: &str) {
     let change = |plan: &mut Plan, _: &mut Record<'_>| {
         let parser = LineParser::Grok(grok);
         let name = "test".to_owned();
-        plan.parse = vec![ParseRule { name, when: None, field: None, parser, time: None }];
+        plan.parse =
+            vec![ParseRule { name, when: None, field: None, parser, time: None, numbers: false }];
         plan.targets = vec![target(TargetKind::Path, &[""])];
         plan.routes = vec![route("", 1)];
     };
