@@ -30,7 +30,7 @@ static RANK: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("ank"));
 #[derive(Debug, Default)]
 pub struct Parts {
     prefix: Range<usize>,
-    parts: Vec<Range<usize>>,
+    ranges: Vec<Range<usize>>,
     joined: Vec<u8>,
     overwritten: u64,
 }
@@ -43,24 +43,24 @@ impl Parts {
         if !is_framed && !layers.glued {
             return false;
         }
-        self.parts.clear();
+        self.ranges.clear();
         (self.prefix, self.overwritten) = (0..0, 0);
         if is_framed {
             self.prefix = 0..prefix_length(line, layers);
             let mut run = Run { every: layers.frames_every, ..Run::default() };
             let (mut has_progress, mut start) = (false, self.prefix.end);
-            while start <= line.len() && self.parts.len() < PARTS_MAX {
+            while start <= line.len() && self.ranges.len() < PARTS_MAX {
                 let end = memchr::memchr(b'\r', &line[start..]).map_or(line.len(), |at| start + at);
                 has_progress |= self.frame(line, start..end, &mut run);
                 start = end + 1;
             }
-            run.end(&mut self.parts);
+            run.end(&mut self.ranges);
             if !has_progress {
                 // A return that stands in a text.
                 (self.prefix, self.overwritten) = (0..0, 0);
-                self.parts.clear();
+                self.ranges.clear();
             } else if start <= line.len()
-                && let Some(last) = self.parts.last_mut()
+                && let Some(last) = self.ranges.last_mut()
             {
                 last.end = line.len();
             }
@@ -69,12 +69,12 @@ impl Parts {
         if layers.glued {
             self.split_glued(line);
         }
-        !self.parts.is_empty()
+        !self.ranges.is_empty()
     }
 
     /// How many there are; each has a number below that.
     pub fn count(&self) -> usize {
-        self.parts.len()
+        self.ranges.len()
     }
 
     /// Frames that are in no part, since a later one wrote over them.
@@ -84,7 +84,7 @@ impl Parts {
 
     /// A part by its number, behind the prefix that all share; `line` is the one that was split.
     pub fn get<'a>(&'a mut self, line: &'a [u8], number: usize) -> &'a [u8] {
-        let part = self.parts.get(number).cloned().unwrap_or_default();
+        let part = self.ranges.get(number).cloned().unwrap_or_default();
         if self.prefix.is_empty() || self.prefix.end == part.start {
             return &line[part.start - self.prefix.len()..part.end];
         }
@@ -104,7 +104,7 @@ impl Parts {
         }
         self.joined.clear();
         self.joined.extend_from_slice(&line[self.prefix.clone()]);
-        for part in &self.parts {
+        for part in &self.ranges {
             self.joined.push(b'\r');
             self.joined.extend_from_slice(&line[part.clone()]);
         }
@@ -120,39 +120,39 @@ impl Parts {
         }
         if let Some(behind) = behind_bar(text) {
             let at = frame.start + behind;
-            run.take(line, frame.start..at, true, &mut self.parts);
-            run.end(&mut self.parts);
-            self.parts.push(skip_blanks(line, at..frame.end));
+            run.take(line, frame.start..at, true, &mut self.ranges);
+            run.end(&mut self.ranges);
+            self.ranges.push(skip_blanks(line, at..frame.end));
             return true;
         }
         let shows = shows_progress(text);
         if !shows && begins_as_log(text) {
-            run.end(&mut self.parts);
-            self.parts.push(frame);
+            run.end(&mut self.ranges);
+            self.ranges.push(frame);
             return false;
         }
-        run.take(line, frame, shows, &mut self.parts);
+        run.take(line, frame, shows, &mut self.ranges);
         shows
     }
 
     /// Parts each part again in front of a record that is glued to the one before.
     fn split_glued(&mut self, line: &[u8]) {
-        let is_whole = self.parts.is_empty();
+        let is_whole = self.ranges.is_empty();
         if is_whole {
-            self.parts.push(0..line.len());
+            self.ranges.push(0..line.len());
         }
         let mut number = 0;
-        while number < self.parts.len() && self.parts.len() < PARTS_MAX {
-            let part = self.parts[number].clone();
+        while number < self.ranges.len() && self.ranges.len() < PARTS_MAX {
+            let part = self.ranges[number].clone();
             // Most lines are one part, where nothing moves; the others have a few.
             if let Some(at) = glued(&line[part.clone()]) {
-                self.parts[number].end = part.start + at;
-                self.parts.insert(number + 1, part.start + at..part.end);
+                self.ranges[number].end = part.start + at;
+                self.ranges.insert(number + 1, part.start + at..part.end);
             }
             number += 1;
         }
-        if is_whole && self.parts.len() == 1 {
-            self.parts.clear();
+        if is_whole && self.ranges.len() == 1 {
+            self.ranges.clear();
         }
     }
 }
@@ -284,17 +284,12 @@ fn begins_as_rank(text: &[u8]) -> bool {
     let text = &text[..text.len().min(32)];
     let end = text.iter().position(|byte| *byte == b']').map_or(text.len(), |end| end + 1);
     let (name, behind) = text.split_at(end);
-    let digits = name.iter().filter(|byte| byte.is_ascii_digit()).count();
-    match name {
-        [b'[', b'R', b'a', b'n', b'k', b' ', .., b']'] => {
-            digits > 0 && digits == name.len() - 7 && behind.starts_with(b" (after ")
-        }
-        _ => {
-            let head = [name, &behind[..behind.len().min(1)]].concat();
-            std::str::from_utf8(&head)
-                .is_ok_and(|head| prefix::rank(head, &mut Marks::default()).is_some())
-        }
+    if let [b'[', b'R', b'a', b'n', b'k', b' ', digits @ .., b']'] = name {
+        let is_number = !digits.is_empty() && digits.iter().all(u8::is_ascii_digit);
+        return is_number && behind.starts_with(b" (after ");
     }
+    let head = std::str::from_utf8(&text[..text.len().min(end + 1)]);
+    head.is_ok_and(|head| prefix::rank(head, &mut Marks::default()).is_some())
 }
 
 #[cfg(test)]
@@ -371,7 +366,8 @@ mod tests {
     #[test]
     fn one_frame_in_so_many() {
         let frame = |number: usize| format!("{number}%|#| {number}/100 [0<0, 1it/s]");
-        let line: String = (1..=10).map(|number| format!("\r{}", frame(number))).collect();
+        let frames: Vec<String> = (1..=10).map(|number| format!("\r{}", frame(number))).collect();
+        let line = frames.concat();
         let layers = Layers { frames_every: 4, ..Layers::SURE };
         let mut split = Parts::default();
         assert!(split.split(line.as_bytes(), layers));

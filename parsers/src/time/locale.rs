@@ -45,13 +45,13 @@ impl Locale {
 
     /// The month of `Mi Mai 15`, in whichever language has both names: its number from 1, and what
     /// follows the blank behind it.
-    pub(super) fn weekday_and_month(text: &str) -> Option<(u32, &str)> {
+    pub(super) fn weekday_and_month(text: &str) -> Option<(usize, &str)> {
         LOCALES.iter().find_map(|locale| {
             let (_, rest) = locale.strip(NameKind::Weekday, text)?;
             let rest = rest.strip_prefix('.').unwrap_or(rest).strip_prefix(' ')?;
             let (month, rest) = locale.strip(NameKind::Month, rest.trim_start_matches(' '))?;
             let rest = rest.strip_prefix('.').unwrap_or(rest).strip_prefix(' ')?;
-            Some((month + 1, rest))
+            Some((month as usize + 1, rest))
         })
     }
 

@@ -242,7 +242,7 @@ fn parse_integer(text: &str) -> Option<i64> {
 }
 
 /// The month of `Mi Mai 15`, in whichever language has both names; see the locales.
-pub(crate) fn weekday_and_month(text: &str) -> Option<(u32, &str)> {
+pub(crate) fn weekday_and_month(text: &str) -> Option<(usize, &str)> {
     locale::Locale::weekday_and_month(text)
 }
 

@@ -10,7 +10,8 @@ fn the_empty_line_before_an_nccl_warning() {
 
 #[test]
 fn blank_lines_inside_a_chain() {
-    let one = "Traceback (most recent call last):\n  File \"a.py\", line 16, in step\n    x\n    ^\nKeyError: 1\n";
+    let one = "Traceback (most recent call last):\n  File \"a.py\", line 16, in step\n    x\n    ^\n\
+               KeyError: 1\n";
     let cause = "\nThe above exception was the direct cause of the following exception:\n\n";
     let events = parse(format!("{one}{cause}{one}\nINFO 03-12 10:00:00 [a.py:1] next\n"));
     check(&events, &["lines", "level"], &["[1,13] -", "[14,14] -", "[15,15] info"]);

@@ -72,6 +72,10 @@ fn bracketed<'t>(writer: &mut Writer<'_>, text: &'t str) -> Result<&'t str, Reas
     content.or(Some(rest).filter(|rest| rest.is_empty())).ok_or(Reason::NoMatch)
 }
 
+/// The months by their numbers.
+const MONTHS: [&str; 13] =
+    ["", "01", "02", "03", "04", "05", "06", "07", "08", "09", "10", "11", "12"];
+
 /// `Wed May 15 10:23:45 2024` in English, or as the machine's locale has it: `Mi Mai 15 …`.
 fn weekday(writer: &mut Writer<'_>, text: &str) -> Read {
     let (day, rest) = text.split_once(' ').ok_or(Reason::NoMatch)?;
@@ -85,10 +89,8 @@ fn weekday(writer: &mut Writer<'_>, text: &str) -> Read {
     }
     let named = match rest.split_once("月") {
         Some((month, rest)) => Some((writer.piece(month), rest)),
-        None => crate::time::weekday_and_month(text).map(|(month, rest)| {
-            let month = writer.fields.compose(|buffer| buffer.push_str(&format!("{month:02}")));
-            (month, rest)
-        }),
+        None => crate::time::weekday_and_month(text)
+            .and_then(|(month, rest)| Some((Piece::Fixed(MONTHS.get(month)?), rest))),
     };
     let (month, rest) = named.ok_or(Reason::NoMatch)?;
     let rest = rest.trim_start_matches(' ');

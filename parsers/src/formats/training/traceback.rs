@@ -1,8 +1,8 @@
 //! Tracebacks of Python, as one line or as the record that their lines were joined to:
 //! `Traceback (most recent call last):`, exception groups, boxes of rich.
 //!
-//! Invariant: the content is the whole record; the exception is the one that ended it, so of a chain
-//! the last and of a group the group. A traceback says no level. Next on the trip:
+//! Invariant: the content is the whole record; the exception is the one that ended it, so of a
+//! chain the last and of a group the group. A traceback says no level. Next on the trip:
 //! [`super::words`].
 
 use super::line::Line;

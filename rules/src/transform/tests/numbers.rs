@@ -220,7 +220,8 @@ proptest! {
             (prop::sample::select(vec![
                 "loss", "step", "eta", "memory", "a_loss", "global_step/max_steps", "x.lr", "训_kl",
                 "Memory (GiB)", "power.draw [W]",
-            ]), "[a-z_]{0,3}", value(), any::<f64>(), any::<bool>()),
+            // No end makes the name of a secret.
+            ]), "[abx_]{0,3}", value(), any::<f64>(), any::<bool>()),
             0..90,
         ),
     ) {
