@@ -3,7 +3,8 @@
 //! A clock on a shared machine tells little of a change by a few per cent; instructions do not
 //! depend on what else runs. Valgrind counts them: virtual machines seldom let a program read the
 //! processor's own counters. What two more rounds cost is counted, not what preparing them costs.
-//! The invariant: without `--update` nothing is written. Next stop: `parsing.rs`, which is counted.
+//! The invariant: without `--update` nothing is written. Next stop: `parsing.rs` and `chain.rs`,
+//! which are counted.
 
 use anyhow::{Context as _, Result, bail, ensure};
 use clap::ValueEnum as _;
@@ -11,13 +12,25 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::process::Command;
 
+use crate::chain::Way;
 use crate::parsing::Stage;
 use crate::report;
 
 /// Splitting is most of the work for lines that come many to a record; the pattern and the time are
 /// most of parsing; encoding is paid for every line whatever its parser; the transform is all of it
-/// with redaction, as a worker runs it.
-const PATHS: [Stage; 5] = [Stage::Split, Stage::Grok, Stage::Time, Stage::Encode, Stage::Transform];
+/// with redaction, as a worker runs it. The chain is that of a training job's lines, from the
+/// envelope to the fields, to the document, with joining, and with a preset.
+const PATHS: [Path; 9] = [
+    Path::Stage(Stage::Split),
+    Path::Stage(Stage::Grok),
+    Path::Stage(Stage::Time),
+    Path::Stage(Stage::Encode),
+    Path::Stage(Stage::Transform),
+    Path::Way(Way::Fields),
+    Path::Way(Way::Document),
+    Path::Way(Way::Joined),
+    Path::Way(Way::Identity),
+];
 /// A megabyte of lines: a batch.
 const LINES: u32 = 7_000;
 /// Rounds of the longer of two runs.
@@ -26,6 +39,40 @@ const ROUNDS: u32 = 3;
 const RATIO_MAX: f64 = 1.05;
 const HEAD: &str = "# Instructions a line, written by `./x bench instructions --update`.\n";
 const VALGRIND: &str = "valgrind";
+
+/// What is counted: a stage of `parsing`, or a way of `chain`.
+#[derive(Clone, Copy)]
+enum Path {
+    Stage(Stage),
+    Way(Way),
+}
+
+impl Path {
+    /// The word for it on the command line.
+    fn word(self) -> String {
+        let value = match self {
+            Path::Stage(stage) => stage.to_possible_value(),
+            Path::Way(way) => way.to_possible_value(),
+        };
+        value.map_or_else(String::new, |value| value.get_name().to_owned())
+    }
+
+    /// The word for it in the file.
+    fn name(self) -> String {
+        match self {
+            Path::Stage(_) => self.word(),
+            Path::Way(_) => format!("chain-{}", self.word()),
+        }
+    }
+
+    fn arguments(self) -> [String; 3] {
+        let (command, option) = match self {
+            Path::Stage(_) => ("parsing", "--stage"),
+            Path::Way(_) => ("chain", "--way"),
+        };
+        [command.to_owned(), option.to_owned(), self.word()]
+    }
+}
 
 /// What to do with what is counted.
 #[derive(clap::Args)]
@@ -48,9 +95,9 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     report::print("| path | instructions a line | baseline | ratio |")?;
     report::print("|---|---|---|---|")?;
     let (mut written, mut above) = (HEAD.to_owned(), Vec::new());
-    for stage in PATHS {
-        let name = name(stage);
-        let count = count(&name)?;
+    for path in PATHS {
+        let name = path.name();
+        let count = count(path)?;
         writeln!(written, "{name} {count:.1}")?;
         let baseline = known.iter().find(|(known, _)| *known == name).map(|(_, count)| *count);
         let Some(baseline) = baseline else {
@@ -77,27 +124,21 @@ fn is_above(ratio: f64) -> bool {
     ratio.is_nan() || ratio > RATIO_MAX
 }
 
-/// The word for a stage on the command line and in the file.
-fn name(stage: Stage) -> String {
-    let value = stage.to_possible_value();
-    value.map_or_else(String::new, |value| value.get_name().to_owned())
-}
-
-/// Instructions of a line of a stage.
-fn count(stage: &str) -> Result<f64> {
-    let (few, many) = (total(stage, 1)?, total(stage, ROUNDS)?);
+/// Instructions of a line.
+fn count(path: Path) -> Result<f64> {
+    let (few, many) = (total(path, 1)?, total(path, ROUNDS)?);
     let lines = f64::from(LINES) * f64::from(ROUNDS - 1);
     Ok(many.saturating_sub(few) as f64 / lines)
 }
 
 /// Instructions of a process that goes through the lines so often.
-fn total(stage: &str, rounds: u32) -> Result<u64> {
+fn total(path: Path, rounds: u32) -> Result<u64> {
     let program = std::env::current_exe().context("finding this program")?;
     let output = Command::new(VALGRIND)
         .args(["--tool=cachegrind", "--cache-sim=no", "--cachegrind-out-file=/dev/null"])
         .arg(program)
-        .args(["parsing", "--stage", stage, "--lines", &LINES.to_string()])
-        .args(["--rounds", &rounds.to_string()])
+        .args(path.arguments())
+        .args(["--lines", &LINES.to_string(), "--rounds", &rounds.to_string()])
         .output();
     let output = match output {
         Ok(output) => output,
@@ -107,7 +148,7 @@ fn total(stage: &str, rounds: u32) -> Result<u64> {
         ),
     };
     let told = String::from_utf8_lossy(&output.stderr);
-    ensure!(output.status.success(), "{VALGRIND} failed on {stage}: {told}");
+    ensure!(output.status.success(), "{VALGRIND} failed on {}: {told}", path.name());
     instructions(&told).with_context(|| format!("{VALGRIND} told no count: {told}"))
 }
 
@@ -138,7 +179,7 @@ mod tests {
     fn every_path_has_a_baseline() {
         let known = read(include_str!("../instructions.txt")).unwrap();
         let known: Vec<String> = known.into_iter().map(|(name, _)| name).collect();
-        assert_eq!(known, PATHS.map(name));
+        assert_eq!(known, PATHS.map(Path::name));
     }
 
     #[test]

@@ -7,6 +7,7 @@
 
 mod broker;
 mod bulk_store;
+mod chain;
 mod child;
 mod consumer;
 mod end_to_end;
@@ -51,6 +52,8 @@ enum Command {
     Training(training::Args),
     /// Envelopes taken off, beside a tree of the same JSON
     Envelopes(envelopes::Args),
+    /// The whole way of a training job's line, from Filebeat's envelope to the document
+    Chain(chain::Args),
     /// A child: consumes the topic and does nothing with it
     #[command(hide = true)]
     Consumer(consumer::Args),
@@ -88,6 +91,7 @@ fn run(command: Command) -> Result<()> {
         Command::Instructions(args) => instructions::run(&args),
         Command::Training(args) => training::run(&args),
         Command::Envelopes(args) => envelopes::run(&args),
+        Command::Chain(args) => chain::run(&args),
         Command::Consumer(args) => consumer::run(&args),
         Command::Source(args) => source::run(&args),
         Command::BulkStore(args) => bulk_store::run(args),

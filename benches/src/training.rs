@@ -119,16 +119,15 @@ pub(crate) fn run(args: &Args) -> Result<()> {
 }
 
 /// That many lines, no two neighbours of one kind where it can be.
-fn mixture(lines: usize) -> String {
+pub(crate) fn job_lines(lines: usize) -> impl Iterator<Item = &'static str> {
     let kinds = MIXTURE.iter().flat_map(|(share, line)| std::iter::repeat_n(*line, *share));
     let hundred: Vec<&str> = kinds.collect();
-    let mut text = String::with_capacity(lines * 128);
-    for number in 0..lines {
-        // 37 and the number of lines have no common divisor, so that each comes in its turn.
-        text.push_str(hundred[number * 37 % hundred.len()]);
-        text.push('\n');
-    }
-    text
+    // 37 and the number of lines have no common divisor, so that each comes in its turn.
+    (0..lines).map(move |number| hundred[number * 37 % hundred.len()])
+}
+
+fn mixture(lines: usize) -> String {
+    job_lines(lines).flat_map(|line| [line, "\n"]).collect()
 }
 
 /// Nanoseconds for each of so many lines.

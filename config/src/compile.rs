@@ -2,6 +2,7 @@
 //! expression and time format is compiled. Invariant: a problem inside a string is reported at its
 //! own place in the file; the plan's targets keep the order of the sinks. Next stop: `checks.rs`.
 
+mod identity;
 mod join;
 mod numbers;
 mod parse;
@@ -34,7 +35,9 @@ pub(crate) struct Compiled {
 /// Compiles everything; what does not compile is reported and left out.
 pub(crate) fn compile(context: &Context<'_>, drafts: &Drafts) -> Compiled {
     let tables = TableFiles::read(context, drafts);
-    let mut names = Names::new().labels(drafts.labels.iter().map(|label| label.name.as_str()));
+    let labels = drafts.labels.iter().map(|label| label.name.clone());
+    let added = identity::added_labels(drafts).map(str::to_owned);
+    let mut names = Names::new().labels(labels.chain(added));
     let hosts = &tables.tables.hosts;
     if let Some(table) = hosts {
         names = names.columns(table.columns().iter().cloned());
@@ -49,6 +52,7 @@ pub(crate) fn compile(context: &Context<'_>, drafts: &Drafts) -> Compiled {
         parse: parse::compile(&compiler, drafts),
         numbers: numbers::compile(&compiler, &drafts.numbers),
         labels: compiler.labels(drafts),
+        rank: identity::rank(drafts),
         hosts: HostRule {
             from: compiler.selectors(&drafts.hosts.from, "hosts.from", Stage::Hosts),
         },
@@ -57,9 +61,9 @@ pub(crate) fn compile(context: &Context<'_>, drafts: &Drafts) -> Compiled {
         routes: compiler.routes(drafts),
         targets: drafts.sinks.iter().map(|draft| compiler.target(draft)).collect(),
         zone,
-        skew_max_ns: i64::try_from(drafts.time.skew_max_ms)
-            .unwrap_or(i64::MAX)
-            .saturating_mul(1_000_000),
+        skew_max_ns: as_ns(drafts.time.skew_max_ms),
+        skew_tag_ns: as_ns(drafts.time.skew_tag_ms),
+        boot: compiler.selectors(&drafts.time.boot, "time.boot", Stage::Labels),
         unparsed: match drafts.unparsed.0 {
             "dead_letter" => UnparsedPolicy::DeadLetter,
             "drop" => UnparsedPolicy::Drop,
@@ -68,6 +72,10 @@ pub(crate) fn compile(context: &Context<'_>, drafts: &Drafts) -> Compiled {
         redact: redact::compile(&compiler, &drafts.redact),
     };
     Compiled { plan, names: compiler.names, tables }
+}
+
+fn as_ns(ms: u64) -> i64 {
+    i64::try_from(ms).unwrap_or(i64::MAX).saturating_mul(1_000_000)
 }
 
 const ESCAPE: &str = "escape what is meant literally with `\\`";
@@ -183,9 +191,11 @@ impl Compiler<'_> {
                 &format!("labels.{}.from", draft.name),
                 Stage::Labels,
             ),
+            presets: identity::candidates(drafts, &draft.name),
             default: draft.default.clone(),
         };
-        drafts.labels.iter().map(rule).collect()
+        let added = identity::added_labels(drafts).map(|name| identity::label(drafts, name));
+        drafts.labels.iter().map(rule).chain(added).collect()
     }
 
     fn routes(&self, drafts: &Drafts) -> Vec<Route> {

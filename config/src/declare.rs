@@ -4,6 +4,7 @@
 
 mod formats;
 mod general;
+mod identity;
 mod join;
 mod numbers;
 mod redact;
@@ -13,6 +14,7 @@ mod sources;
 mod transform;
 
 pub(crate) use general::{HTTP, ROOT};
+pub(crate) use identity::IDENTITY;
 pub(crate) use join::{JOIN, PEEL};
 pub(crate) use numbers::NUMBERS;
 pub(crate) use redact::REDACT;
@@ -211,7 +213,7 @@ pub(crate) static DEAD_LETTERS: [Variant; 2] = [
 ];
 
 /// The sections of a file, in the order of a line's trip.
-pub(crate) static PARTS: [Part; 15] = [
+pub(crate) static PARTS: [Part; 16] = [
     Part {
         key: "sources",
         shape: Shape::NamedOf(&SOURCES),
@@ -262,6 +264,12 @@ pub(crate) static PARTS: [Part; 15] = [
         shape: Shape::Named(&LABEL),
         doc: "Words that events are routed and stored by. The first candidate that is present \
               wins. In conditions and templates a label is named plainly, as NAME.",
+    },
+    Part {
+        key: "identity",
+        shape: Shape::One(&IDENTITY),
+        doc: "Which job, role and rank a line is of, where its platform says so. Without this \
+              section only `[labels]` counts.",
     },
     Part {
         key: "redact",

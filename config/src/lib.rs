@@ -18,6 +18,7 @@ mod generate;
 mod guarantee;
 mod pattern_files;
 mod pieces;
+mod presets;
 mod quantity;
 mod reader;
 mod render;
@@ -31,6 +32,7 @@ pub use env::{Env, ProcessEnv};
 pub use generate::{reference_page, schema};
 pub use guarantee::guarantees;
 pub use pattern_files::{PatternFile, read_pattern_files};
+pub use presets::presets_table;
 pub use render::{render_all, summary};
 pub use riverhog_parsers::envelope::EnvelopeKind;
 pub use settings::{

@@ -22,7 +22,9 @@ pub(crate) use formats::ShapeDraft;
 pub(crate) use join::{JoinDraft, JoinRuleDraft};
 pub(crate) use numbers::NumbersDraft;
 pub(crate) use redact::{RedactDraft, RedactPatternDraft};
-pub(crate) use rules::{HostsDraft, LabelDraft, ParseDraft, RouteDraft, TimeDraft, TimeSettings};
+pub(crate) use rules::{
+    HostsDraft, IdentityDraft, LabelDraft, ParseDraft, RouteDraft, TimeDraft, TimeSettings,
+};
 pub(crate) use sinks::SinkDraft;
 pub(crate) use sources::SourceDraft;
 pub(crate) use tests::TestDraft;
@@ -45,6 +47,7 @@ pub(crate) struct Drafts {
     pub(crate) time: TimeSettings,
     pub(crate) hosts: HostsDraft,
     pub(crate) labels: Vec<LabelDraft>,
+    pub(crate) identity: IdentityDraft,
     pub(crate) peel: Layers,
     pub(crate) join: Option<JoinDraft>,
     pub(crate) parse: Vec<ParseDraft>,
@@ -93,6 +96,7 @@ pub(crate) fn read(context: &Context<'_>, root: &Table, top: &Place) -> Drafts {
         time: rules::read_time(&top_level),
         hosts: rules::read_hosts(&top_level),
         labels: rules::read_labels(&top_level),
+        identity: rules::read_identity(&top_level),
         peel: join::read_peel(&top_level),
         join: join::read_join(&top_level),
         parse: rules::read_parse(&top_level),

@@ -8,7 +8,7 @@
 //! In the order of a line's trip: [`envelope`] takes the shipper's wrapping off, [`lines`] splits a
 //! value into raw lines, [`peel`] takes prefixes and escape sequences off them, [`grok`] and the
 //! built-in [`formats`] find [`fields`], [`time`] and [`level`] read two of them,
-//! [`number`] those that are measures. The next stop of
+//! [`number`] those that are measures. [`known`] lists what needs no pattern. The next stop of
 //! the trip is the `rules` room.
 
 mod suggest;
@@ -16,6 +16,8 @@ mod suggest;
 pub mod envelope;
 pub mod lines;
 pub mod peel;
+
+pub mod known;
 
 pub mod fields;
 pub mod formats;

@@ -45,7 +45,7 @@ pub use condition::{Condition, ConditionError};
 pub use counters::Counters;
 pub use event::{DeadReason, Disposition, DropReason, Event, EventBuffer, EventTarget};
 pub use hosts::{HostRule, HostTable};
-pub use labels::LabelRule;
+pub use labels::{Candidate, LabelRule, NODE_RANK, RankRule, Reading};
 pub use names::{Name, NameError, Names, Stage};
 pub use origin::{EventIdParts, Joined, Origin, join_hash, parse_event_id, write_event_id};
 pub use plan::{LineParser, ParseRule, Plan, TARGETS_MAX, Target, TimeRule, UnparsedPolicy};

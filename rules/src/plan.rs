@@ -13,7 +13,7 @@ use riverhog_parsers::time::TimeParser;
 use crate::condition::Condition;
 use crate::hosts::{HostRule, HostTable};
 use crate::join::Join;
-use crate::labels::LabelRule;
+use crate::labels::{LabelRule, RankRule};
 use crate::numbers::MetricNames;
 use crate::pieces::PIECES_MAX;
 use crate::redact::Redact;
@@ -51,6 +51,8 @@ pub struct Plan {
     pub tables: Tables,
     /// Labels, in the order of the document.
     pub labels: Vec<LabelRule>,
+    /// The rank of lines that state none.
+    pub rank: RankRule,
     /// How the host is found.
     pub hosts: HostRule,
     /// Routes; an event goes to the union of those that hold.
@@ -61,6 +63,10 @@ pub struct Plan {
     pub zone: Zone,
     /// How far, in nanoseconds, an event's time may be from `received` and still name its day.
     pub skew_max_ns: i64,
+    /// How far it may be from `received` without a tag.
+    pub skew_tag_ns: i64,
+    /// Where the time of a machine's start may be found, which seconds since then are counted from.
+    pub boot: Vec<Selector>,
     /// What becomes of lines that no parser accepts.
     pub unparsed: UnparsedPolicy,
     /// Which values leave a line before it is stored; `None` where all of them stay.
@@ -77,8 +83,8 @@ pub struct Tables {
 }
 
 impl Default for Plan {
-    /// No rules, UTC, 48 h, keep; nothing is peeled off or joined, secrets are masked, numbers have
-    /// the names of the table.
+    /// No rules, UTC, 48 h and 24 h, keep; nothing is peeled off or joined, secrets are masked,
+    /// numbers have the names of the table.
     fn default() -> Plan {
         Plan {
             peel: Layers::NONE,
@@ -89,11 +95,14 @@ impl Default for Plan {
             steps: Vec::new(),
             tables: Tables::default(),
             labels: Vec::new(),
+            rank: RankRule::default(),
             hosts: HostRule::default(),
             routes: Vec::new(),
             targets: Vec::new(),
             zone: Zone::UTC,
             skew_max_ns: 48 * 3600 * 1_000_000_000,
+            skew_tag_ns: 24 * 3600 * 1_000_000_000,
+            boot: Vec::new(),
             unparsed: UnparsedPolicy::Keep,
             redact: Some(Arc::new(Redact::default())),
         }

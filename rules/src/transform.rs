@@ -8,6 +8,7 @@
 mod action;
 mod applies;
 mod bind;
+mod boot;
 mod candidates;
 mod contexts;
 mod destination;
@@ -48,7 +49,7 @@ use action::write_action_of;
 use bind::Bound;
 use contexts::{Context, Contexts, Place};
 use destination::DestinationCache;
-use encode::{Document, EncodeScratch, TimestampSource, position};
+use encode::{Document, EncodeScratch, position};
 use encoded::EncodedRecord;
 use line::LineState;
 use marks::LineMarks;
@@ -56,10 +57,12 @@ pub(crate) use marks::may_give as may_be_peeled;
 use parse::{ParseScratch, parse};
 pub use pieces::PieceRules;
 use pieces::{PartitionPieces, PieceScratch};
+use record::RecordState;
 use redacting::{RedactScratch, masked_marks};
 pub use sample::document_sample;
 pub use sampler::Ticks;
 use steps::{EventKey, Passage, StepScratch};
+use times::{set_times, text_of};
 use unparsed::keep;
 pub use unparsed::{UNPARSED_BYTES_MAX, UNPARSED_LINES_MAX, UnparsedLine};
 use view::View;
@@ -382,8 +385,7 @@ impl Transformer {
         let Transformer { plan, bound, counters, partition, .. } = self;
         let place = self.current.expect("a record is begun before its lines");
         let Context { record: state, destinations } = self.contexts.at(place);
-        let state = &*state;
-        let ids = bound.marks;
+        let (state, ids) = (&*state, bound.marks);
         let marks = line.marks.map(|marks| LineMarks { marks, ids });
         let (texts, masked);
         let mut view =
@@ -391,14 +393,14 @@ impl Transformer {
         let generation = state.generation;
         parse(plan, bound, generation, &mut view, &mut self.parse, counters);
         view.parsed.tags.cut = line.cut;
-        if let Some(marks) = line.marks {
-            let rank = marks.rank.or(marks.task).map(i64::from);
-            view.parsed.rank = view.parsed.rank.or(rank);
+        if view.parsed.rank.is_none() {
+            view.parsed.rank = find_rank(plan, state, &view, line.marks);
         }
-        let mut timestamp_source = set_times(&mut view, record, plan.skew_max_ns);
         if !bound.host_of_steps {
             self.line.set_host(plan, bound, &view);
         }
+        let host = self.line.host(bound, &view);
+        let mut timestamp_source = set_times(&mut view, record, (plan, bound), host);
         if let Some(redact) = &plan.redact {
             self.redact.apply(redact, (plan, bound), &mut view, counters);
             if let Some(marks) = line.marks {
@@ -418,7 +420,8 @@ impl Transformer {
             let rates = &mut partition.rates;
             passage = self.steps.run((plan, bound), generation, &mut view, (key, rates), counters);
             if passage == Passage::PassedWithTime {
-                timestamp_source = set_times(&mut view, record, plan.skew_max_ns);
+                let host = self.line.host(bound, &view);
+                timestamp_source = set_times(&mut view, record, (plan, bound), host);
             }
             if bound.host_of_steps {
                 self.line.set_host(plan, bound, &view);
@@ -452,6 +455,28 @@ impl Transformer {
         }
         out.events.push(event);
     }
+}
+
+/// The rank of a line whose parser found none: what was peeled off says it, else its record.
+fn find_rank(
+    plan: &Plan,
+    record: &RecordState,
+    view: &View<'_>,
+    marks: Option<Marks<'_>>,
+) -> Option<i64> {
+    let marked = marks.and_then(|marks| marks.rank.or(marks.task));
+    let [of_record, node] = record.ranks;
+    if let Some(rank) = marked.or(of_record) {
+        return Some(i64::from(rank));
+    }
+    let (per_node, node) = (plan.rank.per_node?.get(), node?);
+    let local = match marks.and_then(|marks| marks.local_rank) {
+        None => text_of(&view.parsed, "local_rank").and_then(|text| text.parse().ok()),
+        local => local,
+    };
+    // With one process a node there is but one that the line can be of.
+    let local = local.or((per_node == 1).then_some(0))?;
+    (local < per_node).then(|| i64::from(node) * i64::from(per_node) + i64::from(local))
 }
 
 /// Gives the event the targets that its routes lead to.
@@ -493,23 +518,6 @@ fn unwritten(
         time_ns: view.parsed.time_ns.unwrap_or(record.received_ns),
         joined: lines.joined,
     }
-}
-
-/// Gives the event its time, from the best source there is.
-fn set_times(view: &mut View<'_>, record: &Record<'_>, skew_max_ns: i64) -> TimestampSource {
-    let of_envelope = record.envelope.and_then(|envelope| envelope.time_ns);
-    let (time_ns, source) = match (view.parsed.time_ns, of_envelope) {
-        (Some(time_ns), _) => (time_ns, TimestampSource::Line),
-        (None, Some(time_ns)) => (time_ns, TimestampSource::Envelope),
-        (None, None) => (record.received_ns, TimestampSource::Record),
-    };
-    view.parsed.time_ns = Some(time_ns);
-    // Nothing stamps the records of a file, and an old file read again must open no day of today.
-    let is_unstamped = record.received_source == ReceivedSource::File;
-    if is_unstamped || time_ns.abs_diff(record.received_ns) <= skew_max_ns.unsigned_abs() {
-        view.template_ns = time_ns;
-    }
-    source
 }
 
 /// What the policy says about a line that no parser accepted; `None` where it is routed.

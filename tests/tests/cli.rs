@@ -157,6 +157,9 @@ fn parse_shows_what_would_be_sent() -> Result<()> {
     check("parse-redacted", &usual, Some("secrets.log"))?;
     let config = ["parse", "--config", "redact.toml", "--reference", REFERENCE];
     check("parse-redact-config", &config, Some("secrets.log"))?;
+    check("parse-list", &["parse", "--list"], None)?;
+    check("parse-list-json", &["parse", "--list", "--format", "json"], None)?;
+    check("parse-format-alone", &["parse", "--format", "json"], None)?;
     check("parse-zone", &["parse", "--zone", "Asia/Shanghia"], Some("sample.log"))
 }
 

@@ -5,12 +5,13 @@
 //! Invariant: each record is read as its label says.
 
 use anyhow::{Context, Result, ensure};
-use riverhog_tests::{run_command, run_on_file};
+use riverhog_tests::{binary, run_command, run_on_file};
 use serde_json::Value;
 use std::collections::HashMap;
 use std::fs;
-use std::io::Read as _;
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::path::Path;
+use std::process::{Command, Stdio};
 
 /// Keys whose metric is in another unit, and the factor between the two.
 const SCALED: &[(&str, f64)] =
@@ -119,8 +120,8 @@ fn missing_numbers(record: &Value, events: &Events) -> Vec<String> {
 fn is_bar(record: &Value, events: &Events) -> Result<bool> {
     let Some(event) = event_of(record, events) else { return Ok(false) };
     let content = event["content"].as_str().unwrap_or_default();
-    let counts = content.split_once("| ").and_then(|(_, rest)| rest.split_once(" ["));
-    let Some((counts, _)) = counts.filter(|_| content.ends_with(']')) else { return Ok(false) };
+    let counts = content.rsplit_once(" [").and_then(|(before, _)| before.rsplit_once(' '));
+    let Some((_, counts)) = counts.filter(|_| content.ends_with(']')) else { return Ok(false) };
     let (step, total) = counts.split_once('/').context("a bar counts")?;
     let found = |name: &str| event["metrics"][name].as_f64();
     ensure!(found("step") == step.parse().ok(), "{content}: {}", event["metrics"]);
@@ -167,4 +168,49 @@ fn records_of_a_file_are_whole_to_its_end() -> Result<()> {
     found.sort_unstable();
     ensure!(found == [(None, 1), (None, 1), (Some(0), 3), (Some(1), 3)], "{found:?}");
     Ok(())
+}
+
+/// Bytes of a bar that was never ended, and what it may cost.
+const BAR_BYTES: usize = 50_000_000;
+const COST_BYTES_MAX: u64 = 5 << 20;
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_progress_line_of_50_mb_costs_less_than_5_mib() -> Result<()> {
+    let (without, with) = (peak_bytes(0)?, peak_bytes(BAR_BYTES)?);
+    let cost = with.saturating_sub(without);
+    ensure!(cost < COST_BYTES_MAX, "{cost} bytes: {with}, and {without} without it");
+    Ok(())
+}
+
+/// The most memory that `riverhog parse` has taken for a line of so many bytes of frames, and some
+/// short lines after it.
+fn peak_bytes(bytes: usize) -> Result<u64> {
+    let mut child = Command::new(binary()?)
+        .args(["parse", "--as", "training"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()?;
+    let mut input = child.stdin.take().context("standard input is piped")?;
+    let mut output = BufReader::new(child.stdout.take().context("standard output is piped")?);
+    let frames = (0..1000).map(|frame| {
+        format!("\rTraining: {:3}%|█████     | {frame}/1000 [00:10<00:50, 10.0it/s]", frame / 10)
+    });
+    let frames: String = frames.collect();
+    for _ in 0..bytes.div_ceil(frames.len()) {
+        input.write_all(frames.as_bytes())?;
+    }
+    // Enough behind it for the output to be written: then the line has been read.
+    input.write_all(format!("\n{}", "short\n".repeat(1000)).as_bytes())?;
+    let mut first = String::new();
+    output.read_line(&mut first)?;
+    let event: Value = serde_json::from_str(&first)?;
+    ensure!(event["lines"] == serde_json::json!([1, 1]), "another event: {}", event["lines"]);
+    let status = fs::read_to_string(format!("/proc/{}/status", child.id()))?;
+    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    let peak = peak.and_then(|rest| rest.trim().strip_suffix(" kB")).context("no VmHWM")?;
+    drop(input);
+    std::io::copy(&mut output, &mut std::io::sink())?;
+    ensure!(child.wait()?.success(), "it failed");
+    Ok(peak.parse::<u64>()? * 1024)
 }

@@ -160,6 +160,22 @@ pub(crate) static TIME: Section = Section {
              files and standard input, which nothing stamps, keep the event's time.",
         )
         .default("48h"),
+        Setting::new(
+            "skew_tag",
+            Kind::Duration { min: 1000, max: 3650 * 86_400_000 },
+            "An event whose time is further than this from the record's keeps it, and has the tag \
+             `_timeskew`. Lines of files and standard input have no record to compare with.",
+        )
+        .default("24h"),
+        Setting::new(
+            "boot",
+            Kind::Texts,
+            "Where the time at which the machine was started may be found, RFC 3339 or a number \
+             since the epoch: lines of the kernel that count from there, `[12345.678901] …`, then \
+             have a time of their own. The first candidate that is a time counts: `host.COLUMN`, \
+             `header.NAME`, `envelope.PATH`.",
+        )
+        .absent("they have the envelope's or the record's time"),
     ],
     example: "[time]\nzone = \"Asia/Shanghai\"\n",
 };

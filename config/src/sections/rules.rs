@@ -1,5 +1,5 @@
-//! `[[parse]]`, `[time]`, `[hosts]`, `[labels]`, `[[route]]`. Texts are only read here;
-//! `compile.rs` compiles them once all names are known. Next: `dead_letter.rs`.
+//! `[[parse]]`, `[time]`, `[hosts]`, `[labels]`, `[identity]`, `[[route]]`. Texts are only read
+//! here; `compile.rs` compiles them once all names are known. Next: `dead_letter.rs`.
 
 use super::TopLevel;
 use super::formats::{self, ShapeDraft};
@@ -48,6 +48,16 @@ pub(crate) struct TimeDraft {
 pub(crate) struct TimeSettings {
     pub(crate) zone: Option<Text>,
     pub(crate) skew_max_ms: u64,
+    pub(crate) skew_tag_ms: u64,
+    pub(crate) boot: Vec<Text>,
+}
+
+/// `[identity]`
+pub(crate) struct IdentityDraft {
+    /// Names of presets.
+    pub(crate) presets: Vec<&'static str>,
+    /// 0 where it is not known.
+    pub(crate) ranks_per_node: u64,
 }
 
 /// `[hosts]`
@@ -135,8 +145,18 @@ pub(super) fn read_time(top: &TopLevel<'_>) -> TimeSettings {
     let reader = top.one("time", &declare::TIME);
     let zone = reader.text("zone");
     let skew_max_ms = reader.duration_ms("skew_max");
+    let skew_tag_ms = reader.duration_ms("skew_tag");
+    let boot = reader.texts("boot");
     reader.reject_unknown();
-    TimeSettings { zone, skew_max_ms }
+    TimeSettings { zone, skew_max_ms, skew_tag_ms, boot }
+}
+
+pub(super) fn read_identity(top: &TopLevel<'_>) -> IdentityDraft {
+    let reader = top.one("identity", &declare::IDENTITY);
+    let presets = reader.choices("presets");
+    let ranks_per_node = reader.integer("ranks_per_node");
+    reader.reject_unknown();
+    IdentityDraft { presets, ranks_per_node }
 }
 
 pub(super) fn read_hosts(top: &TopLevel<'_>) -> HostsDraft {

@@ -29,6 +29,7 @@ use crate::fields::{NAME_BYTES_MAX, TEXT_BYTES_MAX};
 pub use fields::EnvelopeFields;
 use flat::{Flat, Slot};
 use many::Many;
+pub use stamp::stamp as parse_stamp;
 use taker::Whole;
 pub use taker::{Piece, Taker};
 use text::Text;

@@ -9,8 +9,9 @@ use crate::time::parse_rfc3339;
 /// more digits would be past the year 5000.
 const UNITS: [(usize, u32); 4] = [(11, 9), (14, 6), (17, 3), (19, 0)];
 
-/// Reads either: nanoseconds since the epoch.
-pub(super) fn stamp(text: &str) -> Option<i64> {
+/// Reads a time as shippers write it, RFC 3339 or a number since the epoch whose digits tell its
+/// unit: nanoseconds since the epoch.
+pub fn stamp(text: &str) -> Option<i64> {
     parse_rfc3339(text).or_else(|| epoch(text))
 }
 

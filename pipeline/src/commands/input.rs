@@ -14,7 +14,7 @@ pub(super) fn read_line(
     line: &mut Vec<u8>,
     kept_max: usize,
 ) -> Result<bool, CommandError> {
-    let read = read_until(input, end, line, (kept_max, &mut |_| {}))?;
+    let read = read_until(input, end, line, kept_max, |_| {})?;
     if end == b'\n' && line.last() == Some(&b'\r') {
         line.pop();
     }
@@ -28,7 +28,8 @@ pub(super) fn read_until(
     input: &mut impl BufRead,
     end: u8,
     line: &mut Vec<u8>,
-    (kept_max, shorten): (usize, &mut dyn FnMut(&mut Vec<u8>)),
+    kept_max: usize,
+    mut shorten: impl FnMut(&mut Vec<u8>),
 ) -> Result<Option<usize>, CommandError> {
     line.clear();
     let (mut read, mut is_full) = (0, false);
@@ -80,8 +81,8 @@ mod tests {
         let long = format!("[rank3]: {frames}INFO x{frames}\nnext\n");
         let mut input = io::BufReader::with_capacity(100, long.as_bytes());
         let (mut line, mut parts) = (Vec::new(), Parts::default());
-        let mut shorten = |line: &mut Vec<u8>| parts.shorten(line, Layers::ALL);
-        let read = read_until(&mut input, b'\n', &mut line, (1000, &mut shorten)).unwrap();
+        let shorten = |line: &mut Vec<u8>| parts.shorten(line, Layers::ALL);
+        let read = read_until(&mut input, b'\n', &mut line, 1000, shorten).unwrap();
         assert_eq!(read, Some(long.len() - 5));
         assert!(line.capacity() < 4000, "{}", line.capacity());
         let mut parts = Parts::default();

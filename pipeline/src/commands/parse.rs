@@ -3,6 +3,8 @@
 //! Invariant: one event a line of output, in the order in which they are complete, each with the
 //! numbers of the input lines it was made of. Next stop: `trial.rs`.
 
+mod list;
+
 use std::collections::VecDeque;
 use std::io::{self, BufRead, Write};
 use std::path::PathBuf;
@@ -36,6 +38,7 @@ const TIME_FORMATS: [&str; 2] = ["ISO8601", "yyyy-MM-dd HH:mm:ss,SSS"];
 const EXAMPLES: &str = "Examples:
   riverhog parse < train.log                           lines like `TIME LEVEL COMPONENT: CONTENT`
   riverhog parse --zone Asia/Shanghai < train.log      times without a zone are Shanghai's
+  riverhog parse --list                                what is known, with a line of each
   riverhog parse --as json < train.jsonl               as a built-in format
   riverhog parse --as training < 0.log                 all formats, as it is or from a container
   riverhog parse --config pipeline.toml < train.log    as the configuration says
@@ -52,20 +55,32 @@ pub(super) struct ParseArgs {
     #[arg(long, value_name = "CONFIG")]
     config: Option<PathBuf>,
     /// A built-in format: json, kv, csv, logfmt, syslog, cri, klog, training or one of its formats
-    #[arg(long = "as", value_name = "FORMAT", conflicts_with = "config")]
-    format: Option<String>,
+    #[arg(long = "as", id = "format_name", value_name = "FORMAT", conflicts_with = "config")]
+    as_format: Option<String>,
     /// When the lines were received, RFC 3339, in place of now; gives a year to lines without one
     #[arg(long, value_name = "TIME")]
     reference: Option<String>,
     /// Zone of times that name none: an IANA name or +08:00
     #[arg(long, value_name = "ZONE", conflicts_with = "config")]
     zone: Option<String>,
+    /// List the formats and envelopes that are known, with a line of each
+    #[arg(long, conflicts_with_all = ["config", "format_name", "reference", "zone"])]
+    list: bool,
+    /// How the list is written
+    #[arg(long, value_enum, default_value_t, requires = "list")]
+    format: super::Format,
 }
 
 pub(super) fn run(args: &ParseArgs, console: Console) -> Result<Exit, CommandError> {
+    if args.list {
+        let mut out = console.out();
+        list::write(args.format, console, &mut out)?;
+        out.flush()?;
+        return Ok(Exit::Done);
+    }
     let received_ns = reference(args.reference.as_deref())?;
     let zone = args.zone.as_deref().unwrap_or("UTC");
-    let mut trial = match (&args.config, &args.format) {
+    let mut trial = match (&args.config, &args.as_format) {
         (Some(path), _) => Trial::of_config(&load(path, console)?),
         (None, Some(format)) => {
             let plan = Arc::new(format_plan(format, zone)?);
@@ -158,7 +173,7 @@ fn parse(
     let layers = trial.peel();
     let mut parts = Parts::default();
     let mut shorten = |line: &mut Vec<u8>| parts.shorten(line, layers);
-    while let Some(read) = read_until(input, b'\n', &mut line, (kept_max, &mut shorten))? {
+    while let Some(read) = read_until(input, b'\n', &mut line, kept_max, &mut shorten)? {
         number += 1;
         numbers.push_back((offset, number));
         write_events(trial.next(&given(offset), &line), &numbers, out)?;

@@ -230,7 +230,7 @@ fn a_line_ends_in_time_or_at_its_limits() {
     let shown: Vec<_> = found.iter().map(|it| (it.offsets, it.lines, it.message.len())).collect();
     let expect = [((0, 0), 1, half.len()), ((1, 1), 1, half.len()), ((2, 2), 1, 1 << 20)];
     assert_eq!(shown, [&expect[..], &[((3, 3), 1, 1)]].concat());
-    assert_eq!(found[2].document["tags"].to_string(), r#"["_unparsed","_cut"]"#);
+    assert_eq!(found[2].document["tags"].to_string(), r#"["_unparsed","_timeskew","_cut"]"#);
 }
 
 #[test]

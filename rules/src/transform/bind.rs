@@ -9,6 +9,7 @@ use super::action::action_target;
 use super::marks::MarkIds;
 use crate::condition::Condition;
 use crate::json::write_string;
+use crate::labels::{Candidate, NODE_RANK, Reading};
 use crate::names::Name;
 use crate::numbers::WantedMetric;
 use crate::plan::{LineParser, ParseRule, Plan};
@@ -89,6 +90,12 @@ pub(super) struct Bound {
     pub(super) host_of_steps: bool,
     pub(super) labels: Vec<BoundLabel>,
     pub(super) label_of_line: bool,
+    /// Of the rank, where the line states none.
+    pub(super) rank: Vec<BoundCandidate>,
+    /// The label that holds the rank of the node.
+    pub(super) node_rank: Option<usize>,
+    /// Where the time of the machine's start may stand.
+    pub(super) boot: Vec<Slot>,
     pub(super) routes: Vec<BoundRoute>,
     /// Some route must be asked for each line.
     pub(super) route_of_line: bool,
@@ -111,6 +118,8 @@ pub(super) struct BoundRule {
     pub(super) has_content: bool,
     /// Its numbers are metrics.
     pub(super) numbers: bool,
+    /// Its field `uptime` counts seconds since the machine was started.
+    pub(super) has_uptime: bool,
     /// Of a built-in format, whose fields are found by name.
     pub(super) format: Option<BoundFormat>,
 }
@@ -167,7 +176,15 @@ pub(super) enum Role {
 #[derive(Debug)]
 pub(super) struct BoundLabel {
     pub(super) from: Vec<Slot>,
+    pub(super) presets: Vec<BoundCandidate>,
     pub(super) of_line: bool,
+}
+
+#[derive(Debug)]
+pub(super) struct BoundCandidate {
+    pub(super) from: Slot,
+    pub(super) reading: Reading,
+    pub(super) when: Vec<(Slot, String)>,
 }
 
 #[derive(Debug)]
@@ -193,10 +210,15 @@ impl Bound {
         for label in &plan.labels {
             let from = label.from.iter().map(|from| bound.selector(plan, from));
             let from: Vec<Slot> = from.collect();
+            // Those of presets stand in the record.
+            let presets = bound.candidates(plan, &label.presets);
             let of_line = from.iter().any(|slot| bound.reads_line(*slot));
             bound.label_of_line |= of_line;
-            bound.labels.push(BoundLabel { from, of_line });
+            bound.labels.push(BoundLabel { from, presets, of_line });
         }
+        bound.rank = bound.candidates(plan, &plan.rank.from);
+        bound.node_rank = plan.labels.iter().position(|label| label.name == NODE_RANK);
+        bound.boot = plan.boot.iter().map(|from| bound.selector(plan, from)).collect();
         for rule in &plan.parse {
             let rule = bound.rule(plan, rule);
             bound.rules.push(rule);
@@ -230,6 +252,9 @@ impl Bound {
     /// Which fields of the groks rules read: only those are looked for per line.
     fn collect_fields(&mut self, plan: &Plan) {
         let labels = plan.labels.iter().flat_map(|label| &label.from).map(Selector::name);
+        let presets = plan.labels.iter().flat_map(|label| &label.presets);
+        let presets = presets.chain(&plan.rank.from).flat_map(Candidate::selectors);
+        let labels = labels.chain(presets.chain(&plan.boot).map(Selector::name));
         let hosts = plan.hosts.from.iter().map(Selector::name);
         let routes = plan.routes.iter().filter_map(|route| route.when.as_ref());
         let routes = routes.flat_map(Condition::names_used);
@@ -277,11 +302,13 @@ impl Bound {
                     fields,
                     has_content: false,
                     numbers: rule.numbers,
+                    has_uptime: matches!(parser.format(), Format::Training(_) | Format::Dissect(_)),
                     format,
                 };
             }
         };
         let has_content = has_field(grok, "content");
+        let has_uptime = has_field(grok, "uptime");
         let grok = grok.fields();
         let fields = grok.iter().map(|field| {
             let first = grok.iter().position(|other| other.name == field.name);
@@ -304,6 +331,7 @@ impl Bound {
             field,
             has_content,
             numbers: rule.numbers,
+            has_uptime,
             format: None,
         }
     }
@@ -351,6 +379,18 @@ impl Bound {
             name => self.slot(plan, name),
         };
         template.names_used().iter().map(slot).collect()
+    }
+
+    fn candidates(&mut self, plan: &Plan, candidates: &[Candidate]) -> Vec<BoundCandidate> {
+        let bind = |candidate: &Candidate| BoundCandidate {
+            from: self.selector(plan, &candidate.from),
+            reading: candidate.reading,
+            when: {
+                let when = candidate.when.iter();
+                when.map(|(from, text)| (self.selector(plan, from), text.clone())).collect()
+            },
+        };
+        candidates.iter().map(bind).collect()
     }
 
     fn selector(&mut self, plan: &Plan, selector: &Selector) -> Slot {

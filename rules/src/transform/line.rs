@@ -37,6 +37,11 @@ impl LineState {
         }
     }
 
+    /// The host as far as it is known before the steps.
+    pub(super) fn host<'a>(&'a self, bound: &Bound, view: &View<'a>) -> &'a HostState {
+        if bound.host_of_line && !bound.host_of_steps { &self.host } else { view.host }
+    }
+
     /// Completes the view of a parsed line by the host that was set and its labels, and gives them
     /// encoded as `,"host":{…},"labels":{…}`.
     pub(super) fn resolve<'a>(

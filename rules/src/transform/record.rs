@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use super::Record;
-use super::bind::{Bound, BoundLabel, Slot, Source};
+use super::bind::{Bound, BoundCandidate, BoundLabel, Slot, Source};
 use super::marks::LineMarks;
 use super::steps::stream_hash;
 use super::view::{Parsed, View};
@@ -219,7 +219,8 @@ impl LabelState {
     /// Sets the label from its candidates.
     pub(super) fn set(&mut self, rule: &LabelRule, bound: &BoundLabel, view: &View<'_>) {
         self.text.clear();
-        self.present = bound.from.iter().any(|slot| push_text(&mut self.text, *slot, view));
+        self.present = bound.from.iter().any(|slot| push_text(&mut self.text, *slot, view))
+            || bound.presets.iter().any(|candidate| candidate.push(&mut self.text, view));
         self.text.truncate(self.text.floor_char_boundary(LABEL_BYTES_MAX));
         if !self.present
             && let Some(default) = &rule.default
@@ -248,6 +249,30 @@ pub(super) fn push_text(text: &mut String, slot: Slot, view: &View<'_>) -> bool 
     true
 }
 
+impl BoundCandidate {
+    /// Appends the candidate's value; false where there is none.
+    fn push(&self, text: &mut String, view: &View<'_>) -> bool {
+        let text_of = |slot| match view.value(slot, 0) {
+            Some(Value::Text(text)) => Some(text),
+            _ => None,
+        };
+        let Some(found) = text_of(self.from) else { return false };
+        self.when.iter().all(|(slot, expect)| text_of(*slot) == Some(expect))
+            && self.reading.push(found, text)
+    }
+}
+
+/// The rank that the record gives its lines, and that of its node.
+fn find_ranks(bound: &Bound, view: &View<'_>) -> [Option<u32>; 2] {
+    let mut text = String::new();
+    let rank = bound.rank.iter().find_map(|candidate| {
+        text.clear();
+        candidate.push(&mut text, view).then(|| text.parse().ok()).flatten()
+    });
+    let node = bound.node_rank.and_then(|label| view.labels.get(label)?.text()?.parse().ok());
+    [rank, node]
+}
+
 /// The first candidate of the host that is present.
 pub(super) fn find_host<'a>(bound: &Bound, view: &View<'a>) -> Option<&'a str> {
     let mut found = bound.hosts.iter().filter_map(|slot| match view.value(*slot, 0) {
@@ -263,6 +288,8 @@ pub(super) struct RecordState {
     pub(super) texts: RecordTexts,
     pub(super) host: HostState,
     pub(super) labels: Vec<LabelState>,
+    /// The rank of lines that state none, and that of their node.
+    pub(super) ranks: [Option<u32>; 2],
     /// `,"host":{…},"labels":{…}`; empty when one of the two depends on the line.
     pub(super) host_and_labels: Vec<u8>,
     /// What tells its stream from the others of the partition.
@@ -303,6 +330,7 @@ impl RecordState {
             label.set(rule, bound, &view);
         }
         let view = View { labels: &self.labels, ..view };
+        self.ranks = find_ranks(bound, &view);
         self.stream = stream_hash("", &bound.stream, &view, &mut String::new());
         self.host_and_labels.clear();
         if !bound.host_of_line && !bound.label_of_line {

@@ -52,6 +52,7 @@ pub(super) fn sample_plan() -> Plan {
         name: name.to_owned(),
         from: selectors(&names, Stage::Labels, from),
         default: Some(default.to_owned()),
+        ..LabelRule::default()
     };
     let table = HostTable::from_csv("host,node,gpu_model,rack\ngpu-07,n7,H100,r3\n");
     let pattern = "%{TIMESTAMP_ISO8601:log_time} %{LOGLEVEL:level} (?:\\[rank %{INT:rank:int}\\] )?\

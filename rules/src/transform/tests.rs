@@ -376,7 +376,7 @@ fn labels_and_host_may_come_from_the_line() {
         plan.labels.push(LabelRule {
             name: "project".to_owned(),
             from: selectors(Stage::Labels, &["host.rack"]),
-            default: None,
+            ..LabelRule::default()
         });
         plan.labels.remove(2);
         let text = "{host}/{host.node}/{role}/{project}";

@@ -1,10 +1,17 @@
-//! The time of a line: read by its rule, in the zone that the line may name itself.
+//! The time of a line: read by its rule, in the zone that the line may name itself; and the time of
+//! the event, from the best source there is.
 //!
-//! Invariant: a zone that a line names and nobody knows is as good as none. Next stop: `record`.
+//! Invariant: a zone that a line names and nobody knows is as good as none; a time far from the
+//! record's is kept and tagged. Next stop: `boot`, for lines that count from a machine's start.
 use riverhog_parsers::time::TimeZone;
 
-use super::view::Parsed;
-use crate::plan::TimeRule;
+use super::bind::Bound;
+use super::boot;
+use super::encode::TimestampSource;
+use super::record::HostState;
+use super::view::{Parsed, View};
+use super::{ReceivedSource, Record};
+use crate::plan::{Plan, TimeRule};
 
 /// The zone that was named last, kept for the next line of the same zone.
 #[derive(Debug, Default)]
@@ -44,7 +51,7 @@ pub(super) fn read_time(
 }
 
 /// The text of a field that the line's own parser found.
-fn text_of<'a>(parsed: &Parsed<'a>, name: &str) -> Option<&'a str> {
+pub(super) fn text_of<'a>(parsed: &Parsed<'a>, name: &str) -> Option<&'a str> {
     if let Some(fields) = parsed.fields {
         return Some(fields.get(fields.find(name, parsed.source)?, parsed.source)?.text);
     }
@@ -54,4 +61,32 @@ fn text_of<'a>(parsed: &Parsed<'a>, name: &str) -> Option<&'a str> {
         rule.fields[usize::from(capture.field)].name == name && !capture.is_absent()
     })?;
     Some(capture.text(parsed.source))
+}
+
+/// Gives the event its time, from the best source there is. `host`: of the line, as far as it is
+/// known.
+pub(super) fn set_times(
+    view: &mut View<'_>,
+    record: &Record<'_>,
+    (plan, bound): (&Plan, &Bound),
+    host: &HostState,
+) -> TimestampSource {
+    let of_envelope = record.envelope.and_then(|envelope| envelope.time_ns);
+    if view.parsed.time_ns.is_none() && !bound.boot.is_empty() {
+        boot::set_time(view, bound, plan.skew_tag_ns, host);
+    }
+    let (time_ns, source) = match (view.parsed.time_ns, of_envelope) {
+        (Some(time_ns), _) => (time_ns, TimestampSource::Line),
+        (None, Some(time_ns)) => (time_ns, TimestampSource::Envelope),
+        (None, None) => (record.received_ns, TimestampSource::Record),
+    };
+    view.parsed.time_ns = Some(time_ns);
+    let skew_ns = time_ns.abs_diff(record.received_ns);
+    // Nothing stamps the records of a file, and an old file read again must open no day of today.
+    let is_unstamped = record.received_source == ReceivedSource::File;
+    if is_unstamped || skew_ns <= plan.skew_max_ns.unsigned_abs() {
+        view.template_ns = time_ns;
+    }
+    view.parsed.tags.time_skew = !is_unstamped && skew_ns > plan.skew_tag_ns.unsigned_abs();
+    source
 }

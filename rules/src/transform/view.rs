@@ -105,6 +105,8 @@ pub(super) struct Tags {
     pub(super) limit: bool,
     /// A metric is no finite number.
     pub(super) not_finite: bool,
+    /// The event's time is far from the record's.
+    pub(super) time_skew: bool,
 }
 
 impl Tags {
@@ -114,6 +116,7 @@ impl Tags {
             "_unparsed" => self.unparsed = false,
             "_limit" => self.limit = false,
             "_timefailure" => self.time_failure = false,
+            "_timeskew" => self.time_skew = false,
             "_cut" => self.cut = false,
             NOT_FINITE_TAG => self.not_finite = false,
             _ => {}
@@ -131,6 +134,7 @@ impl Tags {
             (self.unparsed, "_unparsed"),
             (self.limit, "_limit"),
             (self.time_failure, "_timefailure"),
+            (self.time_skew, "_timeskew"),
             (self.cut, "_cut"),
             (self.not_finite, NOT_FINITE_TAG),
         ];
@@ -159,6 +163,7 @@ impl Parsed<'_> {
             cut: false,
             limit: false,
             not_finite: false,
+            time_skew: false,
         },
     };
 }

@@ -11,10 +11,13 @@
 
 mod calendar;
 mod expect;
+mod job;
+mod script;
 mod text;
 
 pub use calendar::{day, rfc3339};
 pub use expect::Expect;
+pub use job::{Job, JobEvent, Written};
 
 use crate::NewRecord;
 use text::Dice;

@@ -11,6 +11,7 @@ use serde_json::{Map, Value, json};
 use std::collections::HashMap;
 
 const NANOS_PER_MILLI: i64 = 1_000_000;
+const DAY_NS: u64 = 86_400_000_000_000;
 const LINEAGE_BYTES: usize = 8;
 
 /// A line that was produced.
@@ -131,8 +132,13 @@ impl Lines {
             "labels",
             json!({ "task": expect.task, "role": expect.role, "project": expect.project }),
         );
-        if !expect.parsed {
-            put("tags", json!(["_unparsed"]));
+        let received_ns = expect.record_time_ms * NANOS_PER_MILLI;
+        let is_far = expect.time_ns.abs_diff(received_ns) > DAY_NS;
+        let tags = [(!expect.parsed, "_unparsed"), (is_far, "_timeskew")];
+        let tags = tags.into_iter().filter_map(|(is_set, tag)| is_set.then_some(tag));
+        let tags: Vec<&str> = tags.collect();
+        if !tags.is_empty() {
+            put("tags", json!(tags));
         }
         put(
             "origin",
@@ -205,7 +211,7 @@ fn hosts(csv: &str) -> HashMap<String, Vec<(String, String)>> {
     .collect()
 }
 
-fn base36(number: i64) -> String {
+pub(crate) fn base36(number: i64) -> String {
     let mut left = number.unsigned_abs();
     let mut digits = Vec::new();
     while left > 0 || digits.is_empty() {

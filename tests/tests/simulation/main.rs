@@ -6,6 +6,7 @@
 //! line; every line is in each of its stores; exactly once while the configuration stays; progress
 //! once faults cease.
 
+mod joined;
 mod lines;
 mod member;
 mod random;

@@ -100,19 +100,20 @@ fn formats_with_parts_of_their_own() {
         format_rule(Format::Syslog, None),
         "<11>Mar  1 10:00:00 gpu-07 sshd[12]: closed",
         r#"{"@timestamp":"2026-03-01T10:00:00.000000000Z","level":"error","component":"sshd",
-           "content":"closed","fields":{"facility":"user","hostname":"gpu-07","pid":12}}"#,
+           "content":"closed","fields":{"facility":"user","hostname":"gpu-07","pid":12},
+           "tags":["_timeskew"]}"#,
     );
     check(
         format_rule(Format::Cri, None),
         "2016-10-06T00:17:09.669794202Z stdout P part ",
         r#"{"@timestamp":"2016-10-06T00:17:09.669794202Z","content":"part ",
-           "fields":{"stream":"stdout","partial":true}}"#,
+           "fields":{"stream":"stdout","partial":true},"tags":["_timeskew"]}"#,
     );
     check(
         format_rule(Format::Klog, None),
         "W0301 15:04:05.000001 12 a.go:7] slow",
         r#"{"@timestamp":"2026-03-01T15:04:05.000001000Z","level":"warn","component":"a.go",
-           "content":"slow","fields":{"thread":12,"line":7}}"#,
+           "content":"slow","fields":{"thread":12,"line":7},"tags":["_timeskew"]}"#,
     );
     let mapping = "[%{rank}] %{component}: %{content}";
     check(
