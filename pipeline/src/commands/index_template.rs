@@ -48,7 +48,7 @@ pub(super) fn body(pattern: &str) -> Value {
                     dynamic("labels", &keyword()),
                     dynamic("host", &keyword()),
                     dynamic("failure", &keyword()),
-                    dynamic("metrics", &json!({"type": "float"})),
+                    dynamic("metrics", &json!({"type": "double"})),
                 ],
                 "properties": properties(),
             },

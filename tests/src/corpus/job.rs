@@ -56,8 +56,10 @@ pub struct JobEvent {
     pub lines: usize,
     /// `content`.
     pub content: String,
-    /// The lines as they came, with line ends between them.
+    /// The lines as they came, with line ends between them; of a bar what its last frame showed.
     pub raw: String,
+    /// `metrics.step`.
+    pub step: Option<u64>,
     /// `level`.
     pub level: Option<&'static str>,
     /// `component`.
@@ -170,7 +172,8 @@ impl File {
                 time_ms,
                 lines: said.lines.len(),
                 content: said.content.clone(),
-                raw: said.lines.join("\n"),
+                raw: shown(&said.lines),
+                step: said.step,
                 level: said.level,
                 component: said.component,
                 rank: said.rank,
@@ -181,6 +184,12 @@ impl File {
         }
         *end += 1;
     }
+}
+
+/// What a terminal shows of lines in the end.
+fn shown(lines: &[String]) -> String {
+    let last = lines.iter().map(|line| line.rsplit('\r').next().unwrap_or_default());
+    last.collect::<Vec<_>>().join("\n")
 }
 
 pub(super) fn host(node: u32) -> String {

@@ -15,6 +15,8 @@ pub(super) struct Said {
     pub(super) level: Option<&'static str>,
     pub(super) component: Option<&'static str>,
     pub(super) rank: Option<u32>,
+    /// The step that it counts.
+    pub(super) step: Option<u64>,
     /// Its first line was written.
     pub(super) is_begun: bool,
 }
@@ -73,7 +75,8 @@ fn bar(dice: &mut Dice, step: u64) -> Said {
     let counts = (0..frames).map(|index| step * 50 + index * 5);
     let frames: Vec<String> = counts.map(frame).collect();
     let line = format!("\r{}", frames.join("\r"));
-    Said::line(line, &frames[frames.len() - 1])
+    let step = Some(step * 50 + (frames.len() as u64 - 1) * 5);
+    Said { step, ..Said::line(line, &frames[frames.len() - 1]) }
 }
 
 fn iteration(dice: &mut Dice, step: u64) -> Said {
@@ -86,7 +89,7 @@ fn iteration(dice: &mut Dice, step: u64) -> Said {
         dice.below(1_000_000)
     );
     let line = format!("[default7]: [2026-03-12 10:23:{:02}.123456] {content}", 20 + step);
-    Said::line(line, &content)
+    Said { step: Some(step * 10), ..Said::line(line, &content) }
 }
 
 /// A traceback of a rank, some of NCCL's words without a prefix, and the watchdog's last.

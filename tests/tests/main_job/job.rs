@@ -224,6 +224,8 @@ fn is_as_expected(topic: &str, event: &JobEvent, document: &Value) -> Result<()>
     ] {
         ensure!(document[member] == expect, "{member} is not {expect}");
     }
+    let step = event.step.map(|step| step as f64);
+    ensure!(document["metrics"]["step"] == json!(step), "metrics.step is not {step:?}");
     ensure!(document["host"]["name"] == *event.host, "host");
     let id = document["event_id"].as_str().unwrap_or_default();
     let (partition, offset, time) = (event.partition, event.offset, base36(event.time_ms));
@@ -255,6 +257,9 @@ fn right(topic: &str, event: &JobEvent) -> Value {
         "origin": { "partition": partition, "offset": offset },
         "event_id": format!("5f2a9c01-{topic}-{partition}-{offset}-{time}-0{joined}"),
     });
+    if let Some(step) = event.step {
+        document["metrics"] = json!({ "step": step as f64 });
+    }
     if event.raw != event.content {
         document["message"] = json!(event.raw);
     }
