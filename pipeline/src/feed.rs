@@ -55,7 +55,8 @@ struct Feeding<'f> {
 
 impl Feeding<'_> {
     fn is_full(&self) -> bool {
-        self.feed.events.bytes.len() >= self.feed.part_bytes
+        let Feed { events, part_bytes, .. } = &self.feed;
+        events.bytes.len() + events.joined_bytes >= *part_bytes
     }
 
     fn keep(&mut self, envelope: &Envelope) {

@@ -286,9 +286,8 @@ async fn close(
 /// Bytes that a part's events take.
 fn held_bytes(transformed: &Transformed) -> usize {
     let events = &transformed.events;
-    let joined: usize = events.joined.iter().map(|(_, closed)| closed.bytes()).sum();
     let events_bytes = events.events.len() * (size_of::<Event>() + size_of::<EventTarget>());
-    events.bytes.capacity() + events_bytes + joined
+    events.bytes.capacity() + events_bytes + events.joined_bytes
 }
 
 #[cfg(test)]

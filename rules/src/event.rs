@@ -28,6 +28,8 @@ pub struct EventBuffer {
     pub destinations: Destinations,
     /// What events were made of whose lines were held, by their index, in ascending order.
     pub joined: Vec<(u32, Closed)>,
+    /// Bytes that they take in memory, about.
+    pub joined_bytes: usize,
 }
 
 /// One event. Ranges are (first, after the last), in bytes of `EventBuffer::bytes` where nothing
@@ -140,6 +142,7 @@ impl EventBuffer {
         self.targets.clear();
         self.destinations.clear();
         self.joined.clear();
+        self.joined_bytes = 0;
     }
 
     /// The document of an event.

@@ -52,7 +52,7 @@ pub fn line_and_part(index: u32) -> (u32, Option<u32>) {
 /// The part of an id that tells a joined record from its first line alone.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Joined {
-    /// Number of lines joined, at least 2.
+    /// Number of lines joined; 1 for a part of a line.
     pub lines: u32,
     /// `join_hash` over the offsets and indices of all lines.
     pub hash: u32,
@@ -147,6 +147,22 @@ pub fn join_hash(lines: impl Iterator<Item = (i64, u32)>) -> u32 {
     }
     let hash = hasher.finish();
     (hash >> 32) as u32 ^ hash as u32
+}
+
+/// What tells the id of an event from that of its first line: it is made of several lines, or of a
+/// part of one. Which parts a line has depends on the configuration, so an id of them names their
+/// text too. `text`: the bytes of the event's lines.
+pub(crate) fn joined_of(lines: &[(i64, u32)], text: &[u8]) -> Option<Joined> {
+    let has_part = lines.iter().any(|line| line.1 & PART != 0);
+    if lines.len() < 2 && !has_part {
+        return None;
+    }
+    let mut hash = join_hash(lines.iter().copied());
+    if has_part {
+        let of_text = XxHash64::oneshot(1, text);
+        hash ^= (of_text >> 32) as u32 ^ of_text as u32;
+    }
+    Some(Joined { lines: lines.len() as u32, hash })
 }
 
 fn parse_joined(rest: &str, hash: &str) -> Option<EventIdParts> {

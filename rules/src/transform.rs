@@ -41,7 +41,7 @@ use crate::counters::Counters;
 use crate::event::{DeadReason, Disposition, DropReason, Event, EventBuffer};
 use crate::join::{Closed, Held, Joiner, LineOf};
 use crate::numbers::Found;
-use crate::origin::{Joined, join_hash};
+use crate::origin::{Joined, joined_of};
 use crate::plan::{Plan, Tables, UnparsedPolicy};
 use crate::step::RateState;
 pub use action::write_action;
@@ -213,7 +213,7 @@ impl Transformer {
             parse: ParseScratch::new(&plan, &bound),
             steps: StepScratch::new(&plan, &bound),
             partition: PartitionState::default(),
-            pieces: PieceScratch::new(plan.join.is_some()),
+            pieces: PieceScratch::new(),
             closed: Vec::new(),
             parts: Parts::default(),
             line_bytes_max: usize::MAX,
@@ -300,9 +300,10 @@ impl Transformer {
     fn part(&mut self, record: &Record<'_>, line: &Line<'_>, out: &mut EventBuffer) {
         let (raw, is_cut) = cut(line.raw, self.line_bytes_max);
         let line = &Line { raw, cut: line.cut || is_cut, ..*line };
+        let joined = joined_of(&[(record.offset, line.index)], line.raw);
         let message = to_text(line.raw);
         if self.plan.peel == Layers::NONE && self.plan.join.is_none() {
-            let lines = Lines { joined: None, last_offset: record.offset };
+            let lines = Lines { joined, last_offset: record.offset };
             let (index, cut) = (line.index, line.cut);
             let seen = Seen { message: &message, text: &message, marks: None, index, cut };
             self.transform(record, &seen, lines, out);
@@ -315,7 +316,7 @@ impl Transformer {
         if !self.is_held(record, &held, out) {
             let marks = (!marks.is_empty()).then_some(marks);
             let seen = Seen { message: &message, text, marks, index: line.index, cut: line.cut };
-            let lines = Lines { joined: None, last_offset: record.offset };
+            let lines = Lines { joined, last_offset: record.offset };
             self.transform(record, &seen, lines, out);
         }
         self.peeled = scratch;
@@ -353,6 +354,7 @@ impl Transformer {
             self.begin_record(&record);
             self.closed(&record, &closed, out);
             // Of a single line too: the batch that it came with may be gone.
+            out.joined_bytes += closed.bytes();
             out.joined.push((out.events.len() as u32 - 1, closed));
         }
         self.closed = all;
@@ -368,10 +370,7 @@ impl Transformer {
             index: closed.lines[0].1,
             cut: closed.cut,
         };
-        let joined = (closed.lines.len() > 1).then(|| Joined {
-            lines: closed.lines.len() as u32,
-            hash: join_hash(closed.lines.iter().copied()),
-        });
+        let joined = joined_of(&closed.lines, &closed.raw);
         self.transform(record, &seen, Lines { joined, last_offset: closed.last_offset() }, out);
     }
 

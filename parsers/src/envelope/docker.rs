@@ -22,7 +22,7 @@ pub(super) fn take(flat: &Flat<'_>, forced: bool) -> Option<Taken> {
 }
 
 /// A line's end is part of `log`: where it is missing, the line goes on with the next object of its
-/// stream. The driver writes at most one end; what has more was written by somebody else.
+/// stream.
 pub(super) fn piece(flat: &Flat<'_>, taken: &Taken, message: &[u8]) -> Piece {
     if taken.time_ns.is_none() || !is_of_stream(flat) {
         return Piece::Whole;
@@ -30,7 +30,8 @@ pub(super) fn piece(flat: &Flat<'_>, taken: &Taken, message: &[u8]) -> Piece {
     match memchr::memchr(b'\n', message) {
         None if message.is_empty() => Piece::Whole,
         None => Piece::Open,
-        Some(end) if end + 1 == message.len() => Piece::Last,
+        Some(_) if message.ends_with(b"\n") => Piece::Last,
+        // The driver writes no end but the last: this was written by somebody else.
         Some(_) => Piece::Whole,
     }
 }

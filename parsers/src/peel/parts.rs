@@ -18,6 +18,8 @@ use super::{Layers, Marks, ansi, prefix, prefixes};
 pub const PARTS_MAX: usize = 2000;
 /// A bar begins within so many bytes: its description stands in front of it.
 const DESCRIPTION_BYTES_MAX: usize = 512;
+/// A word behind a bar has no more bytes.
+const WORD_BYTES_MAX: usize = 16;
 /// The prefix that all parts share is not longer.
 const PREFIX_BYTES_MAX: usize = 512;
 
@@ -82,15 +84,26 @@ impl Parts {
         self.overwritten
     }
 
-    /// A part by its number, behind the prefix that all share; `line` is the one that was split.
+    /// A part by its number, behind the prefix that all share; `line` is the one that was split. Of
+    /// a part with a prefix of its own that one counts.
     pub fn get<'a>(&'a mut self, line: &'a [u8], number: usize) -> &'a [u8] {
         let part = self.ranges.get(number).cloned().unwrap_or_default();
-        if self.prefix.is_empty() || self.prefix.end == part.start {
-            return &line[part.start - self.prefix.len()..part.end];
+        let (text, shared) = (&line[part.clone()], &line[self.prefix.clone()]);
+        let shared = match text.first() {
+            _ if own_prefix(text) == 0 => shared,
+            // A rank stands behind the worker's name.
+            Some(b'[') => &shared[..memchr::memchr(b'[', shared).unwrap_or(shared.len())],
+            _ => b"",
+        };
+        if shared.is_empty() {
+            return text;
+        }
+        if shared.len() == part.start {
+            return &line[..part.end];
         }
         self.joined.clear();
-        self.joined.extend_from_slice(&line[self.prefix.clone()]);
-        self.joined.extend_from_slice(&line[part]);
+        self.joined.extend_from_slice(shared);
+        self.joined.extend_from_slice(text);
         &self.joined
     }
 
@@ -104,9 +117,15 @@ impl Parts {
         }
         self.joined.clear();
         self.joined.extend_from_slice(&line[self.prefix.clone()]);
+        let mut before = 0;
         for part in &self.ranges {
-            self.joined.push(b'\r');
-            self.joined.extend_from_slice(&line[part.clone()]);
+            // What stood behind a bar stays there.
+            let is_behind =
+                before > 0 && memchr::memchr(b'\r', &line[before..part.start]).is_none();
+            let start = if is_behind { before } else { part.start };
+            self.joined.extend_from_slice(if is_behind { b"" } else { b"\r" });
+            self.joined.extend_from_slice(&line[start..part.end]);
+            before = part.end;
         }
         self.joined.extend_from_slice(&line[end..]);
         std::mem::swap(line, &mut self.joined);
@@ -125,12 +144,12 @@ impl Parts {
             self.ranges.push(skip_blanks(line, at..frame.end));
             return true;
         }
-        let shows = shows_progress(text);
-        if !shows && begins_as_log(text) {
+        if begins_as_log(text) && PERCENT.find(text).is_none() {
             run.end(&mut self.ranges);
             self.ranges.push(frame);
             return false;
         }
+        let shows = shows_progress(text);
         run.take(line, frame, shows, &mut self.ranges);
         shows
     }
@@ -177,8 +196,9 @@ impl Run {
         parts: &mut Vec<Range<usize>>,
     ) {
         if let Some(last) = self.last.clone() {
-            let is_over =
-                (self.shows && shows) || are_alike(&line[last.clone()], &line[next.clone()]);
+            let (one, other) = (&line[last.clone()], &line[next.clone()]);
+            let is_of_one = one[..own_prefix(one)] == other[..own_prefix(other)];
+            let is_over = is_of_one && ((self.shows && shows) || are_alike(one, other));
             let is_kept = self.every > 0 && self.frames.is_multiple_of(self.every);
             if !is_over || is_kept {
                 parts.push(last);
@@ -201,13 +221,26 @@ impl Run {
 fn prefix_length(line: &[u8], layers: Layers) -> usize {
     let head = &line[..line.len().min(PREFIX_BYTES_MAX)];
     let head = &head[..memchr::memchr(b'\r', head).unwrap_or(head.len())];
-    let Ok(head) = std::str::from_utf8(head) else { return 0 };
+    // Up to the first byte that is no text, or to the last character that is whole.
+    let head = head.utf8_chunks().next().map_or("", |chunk| chunk.valid());
     // Prefixes may be coloured; then they must be all that stands there.
     let plain = ansi::strip(head);
     if prefixes(&plain, layers, &mut Marks::default()).trim().is_empty() {
         return head.len();
     }
     head.len() - prefixes(head, layers, &mut Marks::default()).len()
+}
+
+/// Length of the prefix that a frame has of its own: of one of several ranks.
+fn own_prefix(frame: &[u8]) -> usize {
+    if !matches!(frame.first(), Some(b'[' | b'(')) {
+        return 0;
+    }
+    let head = &frame[..frame.len().min(PREFIX_BYTES_MAX)];
+    let head = head.utf8_chunks().next().map_or("", |chunk| chunk.valid());
+    let marks = &mut Marks::default();
+    let behind = prefix::rank(head, marks).or_else(|| prefix::worker(head, marks));
+    behind.map_or(0, |behind| head.len() - behind.len())
 }
 
 /// Spaces and escape sequences.
@@ -224,10 +257,11 @@ fn behind_bar(frame: &[u8]) -> Option<usize> {
     let times = percent + TIMES.find(&frame[percent..])? + 2;
     let end = times + memchr::memchr(b']', &frame[times..])?;
     memchr::memchr(b'<', &frame[times..end])?;
+    // Whatever it is: what tqdm writes ends with the bracket. A word or two that stay in the same
+    // place are of the bar: `…it/s] done`.
     let behind = frame[end + 1..].trim_ascii_start();
-    // As log lines do: with a bracket, a digit or a capital letter.
-    let is_log = matches!(behind.first()?, b'[' | b'(' | b'0'..=b'9' | b'A'..=b'Z');
-    is_log.then_some(end + 1)
+    let is_word = behind.len() <= WORD_BYTES_MAX && behind.iter().all(u8::is_ascii_lowercase);
+    (!is_word && !is_blank(behind)).then_some(end + 1)
 }
 
 fn skip_blanks(line: &[u8], part: Range<usize>) -> Range<usize> {
@@ -249,6 +283,12 @@ fn shows_progress(frame: &[u8]) -> bool {
 
 /// A level, a date, a rank or a traceback: no frame begins so.
 fn begins_as_log(frame: &[u8]) -> bool {
+    let mut frame = frame.trim_ascii_start();
+    while let [0x1b, b'[', rest @ ..] = frame {
+        let code = rest.iter().take_while(|byte| byte.is_ascii_digit() || **byte == b';').count();
+        let Some(b'm') = rest.get(code) else { break };
+        frame = &rest[code + 1..];
+    }
     let digit = |at: usize| frame.get(at).is_some_and(u8::is_ascii_digit);
     match frame {
         [b'[', b'r', b'a', b'n', b'k', ..] => true,
@@ -339,7 +379,20 @@ mod tests {
         check(&format!("\r{BAR} INFO next"), &[BAR, "INFO next"]);
         check(&format!("\r{BAR}\r{BAR}INFO x\r{BAR}\r{BAR}"), &[BAR, "INFO x", BAR]);
         check(&format!("INFO start\r{BAR}"), &["INFO start", BAR]);
+        check(&format!("\r{BAR} done\u{1b}[A"), &[BAR, "done\u{1b}[A"]);
         check(&format!("\r{BAR} done"), &[&format!("{BAR} done")]);
+        check(&format!("\r{BAR}\u{1b}[A\r{BAR}"), &[BAR]);
+        for behind in ["{'loss': 2.1}", "警告 x", "rank 3 failed", "loss: 2.5"] {
+            check(&format!("\r{BAR}{behind}\r{BAR}"), &[BAR, behind, BAR]);
+        }
+        for log in [
+            "ERROR rank 3/8 failed",
+            "2026/08/02 10:30:23 worker 1/4 died",
+            "[rank3]: 50% down",
+            "\u{1b}[31mERROR boom 3/4",
+        ] {
+            check(&format!("\r{BAR}\r{log}\r{BAR}"), &[BAR, log, BAR]);
+        }
         check(&format!("\r{BAR}\r{BAR}\rdone"), &[BAR, "done"]);
         check(
             &format!("(W pid=4) \r{BAR}2026-08-02 10:30:23,802 - INFO - x"),
@@ -348,6 +401,21 @@ mod tests {
         check(&format!("[default3]:{BAR}\r{BAR}"), &[&format!("[default3]:{BAR}")]);
         let ray = "\u{1b}[36m(main pid=4)\u{1b}[0m ";
         check(&format!("{ray}\r{BAR}\r{BAR}"), &[&format!("{ray}{BAR}")]);
+    }
+
+    #[test]
+    fn prefixes_of_frames() {
+        let wide = format!("Trainx: 10%|{}| 1/9 [0<1]", "█".repeat(200));
+        for blanks in ["", " ", "  "] {
+            let line = format!("[rank3]: {blanks}{wide}\r{wide}");
+            check(&line, &[&format!("[rank3]: {wide}")]);
+        }
+        let worker = format!("(W pid=1) [rank3]: \r{BAR}[rank4]: x");
+        check(&worker, &[&format!("(W pid=1) [rank3]: {BAR}"), "(W pid=1) [rank4]: x"]);
+        let two = format!("[rank3]: {BAR}\r[rank4]: {BAR}\r[rank4]: {BAR}");
+        check(&two, &[&format!("[rank3]: {BAR}"), &format!("[rank4]: {BAR}")]);
+        let found = parts(b"[rank3]: \xff10%\r20%", Layers::ALL);
+        assert_eq!(found, [b"[rank3]: 20%".to_vec()]);
     }
 
     #[test]
@@ -405,20 +473,15 @@ mod tests {
                 return Ok(());
             }
             let mut from = 0;
-            for number in 0..split.count() {
-                let prefix = split.prefix.len();
-                let part = split.get(line.as_bytes(), number).to_vec();
-                let body = String::from_utf8(part[prefix.min(part.len())..].to_vec()).unwrap();
-                let at = line[from..].find(&body);
-                prop_assert!(at.is_some(), "{body:?} of {line:?}");
-                from += at.unwrap_or_default();
+            for part in split.ranges.clone() {
+                prop_assert!(from <= part.start && part.start <= part.end, "{line:?}");
+                from = part.end;
             }
             // The last thing that shows anything is never lost.
             let last = line[split.prefix.end..].rsplit('\r').find(|it| !is_blank(it.as_bytes()));
-            let (last, prefix) = (last.unwrap_or_default().as_bytes(), split.prefix.len());
-            let part = &split.get(line.as_bytes(), split.count() - 1)[prefix..];
-            let part = part.strip_suffix(b"\r").unwrap_or(part);
-            prop_assert!(last.ends_with(part) || part.ends_with(last));
+            let last = last.unwrap_or_default().trim_end();
+            let part = line[split.ranges[split.count() - 1].clone()].trim_end();
+            prop_assert!(last.ends_with(part) || part.ends_with(last), "{part:?} of {line:?}");
         }
 
         #[test]

@@ -3,6 +3,8 @@
 //! The invariant: a line comes out whole, once and in the order of its stream, wherever it was cut
 //! and however its pieces were sent. Next: the delivery simulation, which does it under faults.
 
+mod streams;
+
 use std::collections::VecDeque;
 use std::sync::Arc;
 

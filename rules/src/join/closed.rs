@@ -5,6 +5,7 @@
 use riverhog_parsers::envelope::Envelope;
 use riverhog_parsers::peel::Marks;
 
+use crate::origin::part_index;
 use crate::pieces::Assembled;
 use crate::transform::{ReceivedSource, Record};
 
@@ -32,8 +33,16 @@ pub struct LineOf<'a> {
 pub struct PartOf<'a> {
     /// Where the pieces are.
     pub assembled: &'a Assembled,
-    /// Its number, from 0.
+    /// Its number, from 1; 0 for one that is all of it.
     pub number: u32,
+}
+
+impl PartOf<'_> {
+    /// Its index: that of the first piece, of one of several lines of its own.
+    pub(crate) fn index(&self) -> u32 {
+        let first = self.assembled.pieces[0].1;
+        part_index(first, self.number).unwrap_or(first)
+    }
 }
 
 impl LineOf<'_> {
@@ -208,11 +217,15 @@ impl Closed {
             self.places.push(whole);
             return;
         };
-        let (first, last) = (assembled.pieces[0], assembled.pieces[assembled.pieces.len() - 1]);
-        if number > 0 {
-            // Beside the first piece, a place that no other line has.
-            self.lines.extend([first, (last.0, last.1.saturating_add(number))]);
-            self.places.extend([whole, Place { start: end, ..whole }]);
+        if number > 1 {
+            // The first of them holds all pieces.
+            let last = assembled.pieces[assembled.pieces.len() - 1];
+            self.lines.push((assembled.pieces[0].0, line.index));
+            self.places.push(whole);
+            if assembled.pieces.len() > 1 {
+                self.lines.push(last);
+                self.places.push(Place { start: end, ..whole });
+            }
             return;
         }
         // Nothing but a line end came off, or else the line was inside of an envelope.
@@ -225,7 +238,8 @@ impl Closed {
         } else {
             (start, end)
         };
-        self.lines.extend(&assembled.pieces);
+        self.lines.push((assembled.pieces[0].0, line.index));
+        self.lines.extend(&assembled.pieces[1..]);
         let mut start = base;
         self.places.extend(assembled.ends.iter().map(|end| {
             let place = Place { is_apart, start, end: (base + end).min(last) };

@@ -73,10 +73,10 @@ pub(super) struct PartitionPieces {
 }
 
 impl PieceScratch {
-    pub(super) fn new(is_joining: bool) -> PieceScratch {
-        // A `[join]` says what tells streams apart, by default these and some of the container.
+    pub(super) fn new() -> PieceScratch {
+        // Beside what `[join]` says.
         let usual = [Source::Header("host".to_owned()), Source::EnvelopeHost, Source::Key];
-        let usual = usual.into_iter().filter(|_| !is_joining);
+        let usual = usual.into_iter();
         let container = CONTAINER.iter().map(|path| Source::Envelope((*path).to_owned()));
         PieceScratch {
             rules: None,
@@ -180,9 +180,21 @@ impl Transformer {
             let mut unwrapper = std::mem::take(&mut self.pieces.unwrapper);
             if !self.inside(&mut unwrapper, (&record, &assembled), out) {
                 self.begin_record(&record);
-                for (number, raw) in split_lines(&assembled.bytes).enumerate() {
-                    let part = PartOf { assembled: &assembled, number: number as u32 };
-                    self.assembled_line(&record, (raw, part), out);
+                let count = split_lines(&assembled.bytes).count();
+                if count == 1 || !can_have_parts(&assembled, count) {
+                    let returns =
+                        assembled.bytes.ends_with(b"\r") || assembled.bytes.ends_with(b"\r\n");
+                    let raw = assembled.bytes.strip_suffix(b"\n").unwrap_or(&assembled.bytes);
+                    let raw = raw.strip_suffix(b"\r").unwrap_or(raw);
+                    self.assembled_line(&record, (raw, returns), &assembled, out);
+                } else {
+                    let mut lines = split_lines(&assembled.bytes);
+                    let mut number = 0;
+                    while let Some(raw) = lines.next() {
+                        number += 1;
+                        let part = PartOf { assembled: &assembled, number };
+                        self.assembled_part(&record, (raw, lines.has_returned()), part, out);
+                    }
                 }
             }
             self.pieces.unwrapper = unwrapper;
@@ -201,46 +213,59 @@ impl Transformer {
             return false;
         };
         let value = (outer, &assembled.bytes[..]);
-        let (mut cost, of_record) = (0, assembled.record.bytes());
+        let (mut cost, mut count, of_record) = (0, 0, assembled.record.bytes());
         let is_envelope = unwrapper.run_inside(rules.envelope, value, &mut |envelope| {
             let of_line = LINE_COST + of_record + envelope.fields.bytes();
-            cost += split_lines(&envelope.message).count().saturating_mul(of_line);
+            let lines = split_lines(&envelope.message).count();
+            count += lines;
+            cost += lines.saturating_mul(of_line);
             if cost > INSIDE_BYTES_MAX { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         });
-        if !is_envelope || cost > INSIDE_BYTES_MAX {
+        let is_small = count == 1 || can_have_parts(assembled, count);
+        if !is_envelope || cost > INSIDE_BYTES_MAX || !is_small {
             return false;
         }
         let mut number = 0;
         unwrapper.run_inside(rules.envelope, value, &mut |envelope: &Envelope| {
             let record = Record { envelope: Some(envelope), ..*record };
             self.begin_record(&record);
-            for raw in split_lines(&envelope.message) {
-                self.assembled_line(&record, (raw, PartOf { assembled, number }), out);
+            let mut lines = split_lines(&envelope.message);
+            while let Some(raw) = lines.next() {
+                let line = (raw, lines.has_returned());
                 number += 1;
+                if count == 1 {
+                    self.assembled_line(&record, line, assembled, out);
+                } else {
+                    self.assembled_part(&record, line, PartOf { assembled, number }, out);
+                }
             }
             ControlFlow::Continue(())
         })
     }
 
-    /// As [`Transformer::line`], of a line whose record may be gone.
+    /// As [`Transformer::line`], of a line whose record may be gone, and which is all that its
+    /// pieces make.
     fn assembled_line(
         &mut self,
         record: &Record<'_>,
-        (raw, part): (&[u8], PartOf<'_>),
+        (raw, returns): (&[u8], bool),
+        assembled: &Assembled,
         out: &mut EventBuffer,
     ) {
         let mut parts = std::mem::take(&mut self.parts);
         let is_split = parts.split(raw, self.plan.peel);
         let count = parts.count();
-        let is_named = count == 1 || part_index(part.number, count as u32).is_some();
-        if !is_split || !is_named {
-            self.assembled_part(record, (raw, part), out);
+        let cost = count.saturating_mul(LINE_COST + assembled.record.bytes());
+        if !is_split
+            || (count > 1 && (cost > INSIDE_BYTES_MAX || !can_have_parts(assembled, count)))
+        {
+            self.assembled_part(record, (raw, returns), PartOf { assembled, number: 0 }, out);
         } else {
             self.counters.overwritten_frames += parts.overwritten();
             for number in 0..count {
-                let index = part_index(part.number, number as u32 + 1).filter(|_| count > 1);
-                let part = PartOf { number: index.unwrap_or(part.number), ..part };
-                self.assembled_part(record, (parts.get(raw, number), part), out);
+                let of_all = if count > 1 { number as u32 + 1 } else { 0 };
+                let line = (parts.get(raw, number), returns && number + 1 == count);
+                self.assembled_part(record, line, PartOf { assembled, number: of_all }, out);
             }
         }
         self.parts = parts;
@@ -249,16 +274,16 @@ impl Transformer {
     fn assembled_part(
         &mut self,
         record: &Record<'_>,
-        (raw, part): (&[u8], PartOf<'_>),
+        (raw, returns): (&[u8], bool),
+        part: PartOf<'_>,
         out: &mut EventBuffer,
     ) {
         let message = to_text(raw);
         let mut scratch = std::mem::take(&mut self.peeled);
         let peeled = peel(&message, self.plan.peel, &mut scratch);
         let (text, marks) = (peeled.text, peeled.marks);
-        let index = part.assembled.pieces[0].1;
-        let (cut, returns) = (false, false);
-        let line = LineOf { index, raw, text, marks, cut, returns, part: Some(part) };
+        let index = part.index();
+        let line = LineOf { index, raw, text, marks, cut: false, returns, part: Some(part) };
         if !self.is_held(record, &line, out) {
             self.closed.push(Closed::new(OwnedRecord::of(record), &line));
             self.emit_closed(record, out);
@@ -266,4 +291,9 @@ impl Transformer {
         }
         self.peeled = scratch;
     }
+}
+
+/// True when so many lines, or parts of one, can be told apart.
+fn can_have_parts(assembled: &Assembled, count: usize) -> bool {
+    u32::try_from(count).is_ok_and(|count| part_index(assembled.pieces[0].1, count).is_some())
 }

@@ -22,8 +22,8 @@ use crate::hosts::HostTable;
 use crate::join::Join;
 use crate::labels::LabelRule;
 use crate::names::{Names, Stage};
-use crate::origin::line_and_part;
 use crate::origin::parse_event_id;
+use crate::origin::{join_hash, line_and_part};
 use crate::plan::{LineParser, ParseRule, Tables, Target, TimeRule};
 use crate::route::Route;
 use crate::sanitise::TargetKind;
@@ -557,6 +557,34 @@ fn parts_of_a_line_are_events_of_their_own() {
     assert!(shown(4).contains(r#"content="a\rb""#), "{}", shown(4));
     let counters = transformer.take_counters();
     assert_eq!((counters.lines, counters.overwritten_frames, counters.cut), (5, 2, 2));
+}
+
+#[test]
+fn an_id_names_one_text_however_many_parts_there_are() {
+    let bar = |step: u32| format!("\r 50%|# | {step}/9 [00:01<00:01, 1.0it/s]");
+    let bars: String = [1, 2, 3, 4].map(bar).concat();
+    let line = format!("{bars}INFO hi[rank3]: x{bars}");
+    let mut texts = std::collections::BTreeMap::new();
+    for layers in [
+        Layers::SURE,
+        Layers { frames_every: 2, ..Layers::SURE },
+        Layers { frames_every: 3, glued: true, ..Layers::SURE },
+        Layers::NONE,
+    ] {
+        let plan = Plan { peel: layers, unparsed: UnparsedPolicy::Keep, ..plan() };
+        let mut transformer = Transformer::new(Arc::new(plan));
+        let mut out = EventBuffer::new();
+        transformer.begin_record(&record());
+        let line = Line { raw: line.as_bytes(), index: 0, cut: false, returns: false };
+        transformer.line(&record(), &line, &mut out);
+        for event in &out.events {
+            let document: Json = serde_json::from_slice(out.document(event)).unwrap();
+            let message = document.get("message").unwrap_or(&document["content"]).clone();
+            let known = texts.entry(out.id(event).to_owned()).or_insert_with(|| message.clone());
+            assert_eq!(*known, message, "{}", out.id(event));
+        }
+    }
+    assert!(texts.len() > 6, "{texts:?}");
 }
 
 #[test]
