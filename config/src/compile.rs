@@ -63,7 +63,7 @@ pub(crate) fn compile(context: &Context<'_>, drafts: &Drafts) -> Compiled {
         zone,
         skew_max_ns: as_ns(drafts.time.skew_max_ms),
         skew_tag_ns: as_ns(drafts.time.skew_tag_ms),
-        boot: compiler.selectors(&drafts.time.boot, "time.boot", Stage::Labels),
+        boot: compiler.boot(&drafts.time.boot),
         unparsed: match drafts.unparsed.0 {
             "dead_letter" => UnparsedPolicy::DeadLetter,
             "drop" => UnparsedPolicy::Drop,
@@ -156,6 +156,23 @@ impl Compiler<'_> {
 
     fn selectors(&self, texts: &[Text], name: &str, stage: Stage) -> Vec<Selector> {
         texts.iter().filter_map(|text| self.selector(name, text, stage)).collect()
+    }
+
+    /// `[time] boot`, which is read where a line has no metrics yet.
+    fn boot(&self, texts: &[Text]) -> Vec<Selector> {
+        let is_there = |text: &&Text| {
+            if !text.value.starts_with("metrics.") {
+                return true;
+            }
+            let span = 0..text.value.len();
+            let message = format!("`{}` has no value before the time is found", text.value);
+            let help =
+                Some("candidates are `host.COLUMN`, `header.NAME`, `fields.NAME`".to_owned());
+            self.report("time.boot", text, Inside { span, message, help }, "");
+            false
+        };
+        let texts = texts.iter().filter(is_there);
+        texts.filter_map(|text| self.selector("time.boot", text, Stage::Labels)).collect()
     }
 
     fn template(&self, name: &str, text: &Text, stage: Stage) -> Option<Template> {

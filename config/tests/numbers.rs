@@ -144,3 +144,43 @@ fn steps_change_metrics() {
         "numbers-2026 metrics={\"loss\":1.5} fields={\"kind\":\"step\",\"port\":\"3\"}",
     );
 }
+
+#[test]
+fn metrics_move_as_they_are() {
+    let line = "{'loss': 1.5, 'grad_norm': nan}";
+    let rename = |pairs: &str| format!("{TRAINING}[[transform]]\nrename = {{ {pairs} }}\n");
+    let tag = "tags=[\"_not_finite\"]";
+    check(
+        &rename("'metrics.loss' = 'metrics.loss', 'level' = 'level'"),
+        line,
+        &format!("numbers-2026 metrics={{\"loss\":1.5,\"grad_norm\":null}} {tag}"),
+    );
+    check(
+        &rename("'metrics.grad_norm' = 'metrics.norm'"),
+        line,
+        &format!("numbers-2026 metrics={{\"loss\":1.5,\"norm\":null}} {tag}"),
+    );
+    check(
+        &rename("'metrics.grad_norm' = 'metrics.loss'"),
+        line,
+        &format!("numbers-2026 metrics={{\"loss\":null}} {tag}"),
+    );
+    check(
+        &rename("'metrics.grad_norm' = 'fields.norm'"),
+        line,
+        "numbers-2026 metrics={\"loss\":1.5} fields={\"norm\":null}",
+    );
+}
+
+/// Of two numbers of one name the first is the metric, also where a step reads the second.
+#[test]
+fn a_parse_step_overwrites_no_metric() {
+    check(
+        "[[parse]]\nname = 'g'\ngrok = '^loss %{NUMBER:loss} x %{NUMBER:x_loss} \
+         %{GREEDYDATA:content}'\nnumbers = true\n\
+         [[transform]]\nparse = { as = 'kv', numbers = true }\n",
+        "loss 1.5 x 2 loss=9 x_loss=8 y_loss=3 step=4",
+        "numbers-2026 metrics={\"loss\":1.5,\"x_loss\":2.0,\"y_loss\":3.0,\"step\":4.0} \
+         fields={\"loss\":\"9\",\"x_loss\":\"8\"}",
+    );
+}

@@ -11,7 +11,8 @@ mod duration;
 mod name;
 
 pub use duration::duration;
-pub use name::push_name;
+pub(crate) use name::last_word;
+pub use name::{is_count, push_name};
 
 /// Groups of three digits behind commas that one number has at most.
 const GROUPS_MAX: usize = 8;

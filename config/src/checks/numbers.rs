@@ -1,6 +1,7 @@
 //! Rules that ask for metrics, and parsers that give them. Invariant: only warns; a metric may come
 //! with any line. Next: `steps.rs`.
 
+use crate::diagnostic::Place;
 use crate::reader::Context;
 use crate::sections::{Drafts, ShapeOfStep};
 use riverhog_rules::step::{Action, Target};
@@ -22,13 +23,24 @@ pub(super) fn check(context: &Context<'_>, drafts: &Drafts, plan: &Plan) {
     if gives_any(plan) {
         return;
     }
+    let warn = |name: &Name, place: &Place| {
+        let message = format!("no parser gives metrics, so `{name}` never has a value");
+        context.warn(place, message, "add `numbers = true` to the parser of these lines");
+    };
+    let is_metric = |name: &&Name| matches!(name, Name::Metric(_));
+    // Where a step did not compile, the rest cannot be told apart by its number.
+    if plan.steps.len() == drafts.steps.len() {
+        for (step, draft) in plan.steps.iter().zip(&drafts.steps) {
+            let mut names = step.when.iter().flat_map(Condition::names_used);
+            if let (Some(name), Some(when)) = (names.find(is_metric), &draft.when) {
+                warn(name, &when.place);
+            }
+        }
+    }
     for (route, draft) in plan.routes.iter().zip(&drafts.routes) {
         let mut names = route.when.iter().flat_map(Condition::names_used);
-        if let Some(name) = names.find(|name| matches!(name, Name::Metric(_))) {
-            let message = format!("no parser gives metrics, so `{name}` never has a value");
-            let help = "add `numbers = true` to the parser of these lines";
-            let place = draft.when.as_ref().map_or(&draft.place, |when| &when.place);
-            context.warn(place, message, help);
+        if let Some(name) = names.find(is_metric) {
+            warn(name, draft.when.as_ref().map_or(&draft.place, |when| &when.place));
         }
     }
 }
@@ -50,7 +62,7 @@ fn gives_any(plan: &Plan) -> bool {
 fn warn_of_nothing(
     context: &Context<'_>,
     drafts: &Drafts,
-    numbers: Option<&(bool, crate::diagnostic::Place)>,
+    numbers: Option<&(bool, Place)>,
     path: &str,
 ) {
     if let (false, Some((true, place))) = (drafts.numbers.enabled, numbers) {

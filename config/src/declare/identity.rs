@@ -25,7 +25,8 @@ pub(crate) static IDENTITY: Section = Section {
             Kind::Integer { min: 0, max: 1024 },
             "How many ranks each node (or pod) runs, where all run as many. A line that names no \
              rank has then the rank `node_rank` × this + its local rank, which may be left out \
-             where this is 1. `0`: not known, and no rank is computed.",
+             where this is 1. Leave it out where PyTorchJobs have no master: their `node_rank` \
+             is one too high. `0`: not known, and no rank is computed.",
         )
         .default("0"),
     ],

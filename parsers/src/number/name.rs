@@ -27,6 +27,32 @@ pub fn push_name(out: &mut String, printed: &str, unit: &str) {
     }
 }
 
+/// The last word of a printed key.
+pub(crate) fn last_word(printed: &str) -> &str {
+    printed.trim_end().rsplit([' ', '_', '-', '/', '.']).next().unwrap_or_default()
+}
+
+/// True for the name of what is counted: `global_step`, `max_steps`, `train/epoch`.
+pub fn is_count(printed: &str) -> bool {
+    const WORDS: [&str; 14] = [
+        "step",
+        "steps",
+        "iter",
+        "iters",
+        "iteration",
+        "iterations",
+        "epoch",
+        "epochs",
+        "batch",
+        "batches",
+        "sample",
+        "samples",
+        "token",
+        "tokens",
+    ];
+    WORDS.iter().any(|word| last_word(printed).eq_ignore_ascii_case(word))
+}
+
 /// Letters in lower case and digits; 0 for every other byte.
 static LOWER: [u8; 256] = {
     let mut lower = [0; 256];

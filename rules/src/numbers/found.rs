@@ -4,7 +4,7 @@
 //! what is not finite; it is bounded by [`METRICS_MAX`]. Nothing is allocated in steady state. Next
 //! stop: `encode`, and `view` for rules that read them.
 use riverhog_parsers::fields::{FIELDS_MAX, FieldKind, FieldValue, name_hash};
-use riverhog_parsers::number::{duration, push_name};
+use riverhog_parsers::number::{duration, is_count, push_name};
 
 use super::METRICS_MAX;
 use super::lookup::{Meaning, MetricNames};
@@ -47,6 +47,8 @@ pub(crate) struct Found {
     /// `"loss":2.104,"step":100.0`
     json: Vec<u8>,
     items: Vec<Item>,
+    /// So many of them the event had before: they are not this line's.
+    kept: usize,
     /// A bit for each known metric that is there.
     known: [u64; 4],
     /// A bit for each field that became one.
@@ -67,10 +69,27 @@ impl Found {
     pub(crate) fn clear(&mut self) {
         self.json.clear();
         self.items.clear();
+        self.kept = 0;
         self.known = [0; 4];
         self.taken = [0; FIELDS_MAX / 64];
         self.taken_count = 0;
         self.not_finite = false;
+    }
+
+    /// Begins with the names of metrics that the event has already: a second one of such a name
+    /// stays a field. Only [`Found::iter`] shows what is taken then.
+    pub(crate) fn keep<'n>(&mut self, names: &MetricNames, before: impl Iterator<Item = &'n str>) {
+        for name in before {
+            let known = names.number(name).unwrap_or(OWN);
+            if known != OWN {
+                self.known[usize::from(known / 64) & 3] |= 1 << (known % 64);
+            }
+            self.begin(known);
+            let at = self.json.len() as u32;
+            self.json.extend_from_slice(name.as_bytes());
+            self.end((at, at + name.len() as u32), |_| true);
+        }
+        self.kept = self.items.len();
     }
 
     /// Takes a field, if it is a metric. `index` counts the line's fields.
@@ -150,7 +169,9 @@ impl Found {
 
     /// `100/1000` of a name, of `step/max_steps` or of `step`, whose total is `step_total`.
     fn take_share(&mut self, names: &MetricNames, name: &str, (value, total): (f64, f64)) -> bool {
-        let (first, second) = name.split_once('/').unwrap_or((name, ""));
+        // Elsewhere a slash parts the steps of a path: `train/loss`.
+        let counts = name.split_once('/').filter(|it| is_count(it.0) && is_count(it.1));
+        let (first, second) = counts.unwrap_or((name, ""));
         let number = |found: &mut Found, name: &str, unit: &str| {
             let whole = found.named(name, unit);
             let meaning = names.meaning(&whole, name_hash(&whole));
@@ -198,21 +219,38 @@ impl Found {
             return self.take_share(names, printed, (one, total));
         }
         let whole = self.named(printed, "");
-        let mut is_taken = match names.meaning(&whole, name_hash(&whole)) {
-            Meaning::Nothing => false,
-            Meaning::Own => self.take_own(&whole, value),
+        let is_taken = match names.meaning(&whole, name_hash(&whole)) {
+            Meaning::Nothing => self.take_last_step(names, printed, value),
+            Meaning::Own => {
+                (is_wrapped(printed) && self.take_last_step(names, printed, value))
+                    || self.take_own(&whole, value)
+                    || self.take_last_step(names, printed, value)
+            }
             Meaning::Known { metric, factor } => {
                 self.take_known(names, &whole, (metric, factor), value)
+                    || self.take_last_step(names, printed, value)
             }
         };
         self.pool.push(whole);
-        if !is_taken && let Some((_, last)) = printed.rsplit_once('.') {
-            let last = self.named(last, "");
-            if let Meaning::Known { metric, factor } = names.meaning(&last, name_hash(&last)) {
-                is_taken = self.take_known(names, &last, (metric, factor), value);
+        is_taken
+    }
+
+    /// `lr` of `metrics.lr`, if the table has it.
+    fn take_last_step(
+        &mut self,
+        names: &MetricNames,
+        printed: &str,
+        value: (&str, FieldKind),
+    ) -> bool {
+        let Some((_, last)) = printed.rsplit_once('.') else { return false };
+        let last = self.named(last, "");
+        let is_taken = match names.meaning(&last, name_hash(&last)) {
+            Meaning::Known { metric, factor } => {
+                self.take_known(names, &last, (metric, factor), value)
             }
-            self.pool.push(last);
-        }
+            Meaning::Own | Meaning::Nothing => false,
+        };
+        self.pool.push(last);
         is_taken
     }
 
@@ -293,7 +331,7 @@ impl Found {
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.items.is_empty()
+        self.items.len() == self.kept
     }
 
     /// Some metric is not finite.
@@ -318,7 +356,7 @@ impl Found {
 
     /// Name and value of each; the value as JSON writes it.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.items.iter().map(|item| (self.text(item.name), self.text(item.value)))
+        self.items.iter().skip(self.kept).map(|item| (self.text(item.name), self.text(item.value)))
     }
 
     /// The value of a metric that rules read, by its id.
@@ -362,6 +400,18 @@ fn is_plain_name(name: &str) -> bool {
         before = byte;
     }
     before != b'_'
+}
+
+/// True for a path of nested JSON whose steps but the last say nothing of their own: `metrics.lr`.
+/// Of others the whole path is the name: `aux.loss` is not the loss.
+fn is_wrapped(printed: &str) -> bool {
+    const WRAPPERS: [&str; 16] = [
+        "metrics", "metric", "stats", "scalars", "values", "data", "log", "logs", "train",
+        "training", "trainer", "progress", "extra", "fields", "message", "payload",
+    ];
+    let mut steps = printed.split('.');
+    let _last = steps.next_back();
+    steps.all(|step| WRAPPERS.iter().any(|word| step.eq_ignore_ascii_case(word)))
 }
 
 /// `memory.used [MiB]` of `62464 MiB`: the name says the unit already.

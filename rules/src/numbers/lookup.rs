@@ -28,6 +28,11 @@ const UNITS: [(&str, &[(&str, f64)]); 6] = [
             ("_ms", 1e-3),
             ("_in_ms", 1e-3),
             ("_us", 1e-6),
+            ("_min", 60.0),
+            ("_mins", 60.0),
+            ("_minutes", 60.0),
+            ("_h", 3600.0),
+            ("_hours", 3600.0),
         ],
     ),
     // What trainers call GB and MB are powers of 1024; a number alone is in MB.
@@ -139,7 +144,9 @@ impl MetricNames {
             let known = |factor| Meaning::Known { metric, factor };
             entries.extend(exact.map(|(name, factor)| (name, known(factor))));
             entries.push((row.name.to_owned(), known(1.0)));
-            entries.extend(variants(metric, row.name, row.printed.iter().copied().map(snake)));
+            // `elapsed_seconds` of `5ms` is printed in another unit than its name says.
+            let printed = row.printed.iter().copied().chain([row.name]);
+            entries.extend(variants(metric, row.name, printed.map(snake)));
         }
         entries.extend(NO_METRICS.map(|name| (name.to_owned(), Meaning::Nothing)));
         names.fill(entries);

@@ -16,8 +16,19 @@ pub(super) fn read<'a>(
     parsed: &mut Parsed<'a>,
     found: &'a mut Found,
 ) {
+    read_behind(plan, is_wanted, parsed, (found, std::iter::empty()));
+}
+
+/// As [`read`], of a line whose event has metrics of these names already: they stay.
+pub(super) fn read_behind<'a, 'n>(
+    plan: &Plan,
+    is_wanted: bool,
+    parsed: &mut Parsed<'a>,
+    (found, before): (&'a mut Found, impl Iterator<Item = &'n str>),
+) {
     let Some(names) = plan.numbers.as_deref().filter(|_| is_wanted) else { return };
     found.clear();
+    found.keep(names, before);
     if let Some(fields) = parsed.fields {
         for index in (0..fields.len()).filter(|index| !parsed.taken.has(*index)) {
             let Some(field) = fields.get(index, parsed.source) else { continue };

@@ -10,7 +10,7 @@ use super::line::skip_color;
 use super::numbers;
 use crate::formats::writer::{Read, Writer};
 use crate::grok::Reason;
-use crate::number::{duration, number};
+use crate::number::{duration, number, power};
 
 /// A bar begins within so many bytes: its description stands in front of it.
 const DESCRIPTION_BYTES_MAX: usize = 512;
@@ -99,15 +99,21 @@ fn split_number_end(text: &str) -> Option<(&str, &str)> {
     (1..=8).contains(&length).then(|| text.split_at(text.len() - length))
 }
 
-/// `100/1000`, `1.2k/10.0M`, `100it`
+/// `100/1000`, `1.2k/10.0M`, `100MB/1GB`, `100it`
 fn counted(writer: &mut Writer<'_>, counts: &str) -> Read {
     let (done, total) = counts.split_once('/').unwrap_or((counts, ""));
     for (name, count) in [("step", done), ("step_total", total)] {
-        let letters = count.trim_start_matches(|it: char| !it.is_ascii_alphabetic());
-        let plain = count.strip_suffix(letters).unwrap_or(count).trim();
-        // `100it` and `4.98GB` count things; only `4.98G` says how many.
-        let count = if crate::number::power(letters).is_some() { count } else { plain };
-        numbers::add(writer, name, count)?;
+        let count = count.trim();
+        let Some((found, rest)) = number(count) else { continue };
+        let plain = &count[..found.text.len()];
+        let unit = rest.trim_start();
+        // `100it` counts things; `4.98G` and `4.98GB` say how many. Of powers of two none is said.
+        let letter = unit.strip_suffix('B').filter(|letter| !letter.is_empty()).unwrap_or(unit);
+        if power(letter).is_some() {
+            numbers::add(writer, name, &count[..count.len() - (unit.len() - letter.len())])?;
+        } else if !letter.ends_with('i') {
+            numbers::add(writer, name, plain)?;
+        }
     }
     Ok(())
 }

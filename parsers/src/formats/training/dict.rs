@@ -8,7 +8,7 @@ use super::numbers;
 use crate::fields::{Duplicates, FieldKind};
 use crate::formats::writer::{Read, Writer};
 use crate::grok::Reason;
-use crate::number::duration;
+use crate::number::{duration, number};
 
 /// Deeper values are no metrics.
 const DEPTH_MAX: usize = 16;
@@ -63,7 +63,11 @@ pub(super) fn read_content(writer: &mut Writer<'_>, content: &str) -> Read {
 
 fn is_word(value: &str) -> bool {
     let inner = quoted(value).map_or(value, |(inner, _)| inner);
-    duration(inner).is_none() && !matches!(value, "null" | "None" | "true" | "false")
+    let is_share = inner.split_once('/').is_some_and(|(one, total)| {
+        number(one).is_some_and(|it| it.1.is_empty())
+            && number(total).is_some_and(|it| it.1.is_empty())
+    });
+    !is_share && duration(inner).is_none() && !matches!(value, "null" | "None" | "true" | "false")
 }
 
 fn member(writer: &mut Writer<'_>, printed: &str, value: &str) -> Result<bool, Reason> {

@@ -8,10 +8,12 @@ use super::line::skip_color;
 use crate::fields::{Duplicates, FieldKind, NAME_BYTES_MAX, Piece};
 use crate::formats::writer::{Read, Writer};
 use crate::grok::Reason;
-use crate::number::{Number, duration, number, power, push_name};
+use crate::number::{Number, duration, is_count, last_word, number, power, push_name};
 
 /// Longer texts behind a number are no unit.
 const UNIT_BYTES_MAX: usize = 12;
+/// Longer texts are no durations: an `eta:` looks no further.
+const DURATION_BYTES_MAX: usize = 64;
 
 /// Names that a printed key does not get: an underscore is put behind it.
 fn is_reserved(name: &str) -> bool {
@@ -83,7 +85,7 @@ pub(super) fn add(writer: &mut Writer<'_>, printed: &str, value: &str) -> Result
     if let Some(total) = rest.strip_prefix('/')
         && let Some((total, "")) = number(total.trim_start())
     {
-        let (first, second) = printed.split_once('/').unwrap_or((printed, ""));
+        let Some((first, second)) = share_names(printed) else { return Ok(false) };
         named(writer, first, "", &found)?;
         let second_key = if second.is_empty() { (first, "total") } else { (second, "") };
         named(writer, second_key.0, second_key.1, &total)?;
@@ -103,6 +105,22 @@ pub(super) fn add(writer: &mut Writer<'_>, printed: &str, value: &str) -> Result
     Ok(true)
 }
 
+/// The names of the two parts of `100/1000`; the second is none where it is the first's total.
+/// `None` where the value is no count: `train/loss` is a path, and an `eta` is a time.
+fn share_names(printed: &str) -> Option<(&str, &str)> {
+    match printed.split_once('/') {
+        Some((first, second)) if is_count(first) && is_count(second) => Some((first, second)),
+        Some(_) if !is_count(printed) => None,
+        _ if is_time(printed) => None,
+        _ => Some((printed, "")),
+    }
+}
+
+fn is_time(printed: &str) -> bool {
+    const WORDS: [&str; 6] = ["eta", "elapsed", "remaining", "time", "seconds", "runtime"];
+    WORDS.iter().any(|word| last_word(printed).eq_ignore_ascii_case(word))
+}
+
 /// Without the spaces, quotes, brackets and colours around it: of a list the only value.
 fn bare(value: &str) -> &str {
     let is_around = |byte: &u8| matches!(byte, b' ' | b'\'' | b'"' | b'[' | b']');
@@ -118,7 +136,8 @@ pub(super) fn with_unit(value: &str) -> Option<(Number<'_>, &str)> {
     let unit = rest.split('(').next().unwrap_or_default().trim();
     let is_unit = |letter: char| letter.is_alphabetic() || "%/".contains(letter);
     let is_unit = unit.len() <= UNIT_BYTES_MAX && unit.chars().all(is_unit);
-    is_unit.then_some((found, unit))
+    // `1.5e` is a number that was cut off.
+    (is_unit && !matches!(unit, "e" | "E")).then_some((found, unit))
 }
 
 /// `11.5K`: the power of ten becomes an exponent.
@@ -198,9 +217,7 @@ pub(super) fn spaced(writer: &mut Writer<'_>, text: &str) -> Read {
         let Some(printed) = word.strip_suffix(':') else { continue };
         let behind = skip_color(rest.trim_start_matches(' '));
         if printed == "eta" {
-            // A duration may have several parts: `1 day, 2:03:04`.
-            let value = behind.split("  ").next().unwrap_or_default().trim_end();
-            if duration(value).is_some() {
+            if let Some(value) = duration_at(behind) {
                 writer.part("eta", value)?;
             }
             continue;
@@ -209,6 +226,16 @@ pub(super) fn spaced(writer: &mut Writer<'_>, text: &str) -> Read {
         let printed = if printed == "time" { "iter_time" } else { printed };
         add(writer, printed, until_space(behind))?;
     }
+}
+
+/// The duration that a text begins with, which ends at two spaces: `1 day, 2:03:04  time: …`.
+fn duration_at(text: &str) -> Option<&str> {
+    // One more, so that a text that goes on is seen to be too long.
+    let head = &text[..text.floor_char_boundary(DURATION_BYTES_MAX + 1)];
+    crate::formats::looked_at(head.len());
+    let value = head.split("  ").next().unwrap_or_default();
+    let value = Some(value).filter(|value| value.len() <= DURATION_BYTES_MAX)?.trim_end();
+    duration(value).map(|_| value)
 }
 
 fn until_space(text: &str) -> &str {

@@ -53,7 +53,20 @@ fn pair(text: &str) -> Option<(&str, &str, &str)> {
     let length = value_length(after)?;
     let rest = &after[length..];
     let is_end = rest.is_empty() || rest.starts_with(SEPARATORS);
-    is_end.then_some((key, &after[..length], rest))
+    is_end.then_some((key, &after[..length], behind_rate(rest)))
+}
+
+/// What follows a word such as `tokens/s` that stands apart from its number: it is neither part of
+/// the next key nor, with a value behind it, a key itself.
+fn behind_rate(text: &str) -> &str {
+    let Some(word) = text.strip_prefix(' ').and_then(|rest| rest.split(SEPARATORS).next()) else {
+        return text;
+    };
+    let rest = &text[1 + word.len()..];
+    let is_key = rest.trim_start_matches(' ').starts_with([':', '='])
+        || number(rest.trim_start_matches(SEPARATORS)).is_some();
+    let is_rate = ["/s", "/sec", "/step", "/it"].iter().any(|end| word.ends_with(end));
+    if is_rate && !is_key && !word.contains('=') { rest } else { text }
 }
 
 /// Words up to a colon, an equals sign or a number; what follows begins with the value.

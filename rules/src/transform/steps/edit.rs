@@ -327,6 +327,24 @@ impl Edit {
         self.tell_not_finite();
     }
 
+    /// Moves a metric as it is written, in the place of one that has the new name.
+    pub(super) fn rename_metric(&mut self, from: &str, to: &str) -> Result<(), Failed> {
+        if from == to || self.find_metric(from).is_none() {
+            return Ok(());
+        }
+        let name = self.add(to)?;
+        self.remove_metrics(|known| known == to);
+        if let Some(at) = self.find_metric(from) {
+            self.metrics[at].name = name;
+        }
+        Ok(())
+    }
+
+    /// The names of the metrics that there are.
+    pub(super) fn metric_names(&self) -> impl Iterator<Item = &str> {
+        self.metrics.iter().map(|metric| self.show(metric.name))
+    }
+
     /// The text of a metric.
     pub(super) fn metric_text(&self, name: &str) -> Option<&str> {
         self.find_metric(name).map(|at| self.show(self.metrics[at].value))

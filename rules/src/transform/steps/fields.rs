@@ -18,7 +18,17 @@ pub(super) fn rename(
     for (from, to) in moved {
         let done = match (from, to) {
             (Target::Field(from), Target::Field(to)) => rename_field(edit, from, to),
+            (Target::Metric(from), Target::Metric(to)) => edit.rename_metric(from, to),
+            (from, to) if from == to => Ok(()),
             _ => match text_of(edit, base, from) {
+                // What is not finite is `null` as a field too.
+                Some((_, FieldKind::Null, _)) if is_metric_to_field(from, to) => {
+                    let done = edit.set(to, ("", FieldKind::Null), false);
+                    if done.is_ok() {
+                        edit.remove(from);
+                    }
+                    done
+                }
                 // `null` is no value: a part of the event cannot be that word.
                 Some((_, FieldKind::Null, _)) | None => Ok(()),
                 Some((text, kind, made)) => {
@@ -33,6 +43,10 @@ pub(super) fn rename(
         result = done.and(result);
     }
     result
+}
+
+fn is_metric_to_field(from: &Target, to: &Target) -> bool {
+    matches!((from, to), (Target::Metric(_), Target::Field(_)))
 }
 
 fn rename_field(edit: &mut Edit, from: &str, to: &str) -> Result<(), Failed> {

@@ -75,7 +75,8 @@ impl ReparseScratch {
                     }
                     // With a prefix nothing becomes a part of the event.
                     if reparse.prefix.is_none() {
-                        numbers::read(plan, rule.numbers, &mut view.parsed, numbers);
+                        let behind = (numbers, edit.metric_names());
+                        numbers::read_behind(plan, rule.numbers, &mut view.parsed, behind);
                     }
                     return take(edit, reparse, bound, &view.parsed);
                 }

@@ -125,7 +125,7 @@ fn names_of_any_shape() {
     check(
         json(),
         r#"{"train/loss":2.5,"actor/grad_norm":"0.5","rewards/margins/mean":1,"metrics":{"lr":0.1},"a":{"n":0.3,"Iteration":3},"port":8080,"ok":true,"loss":2}"#,
-        r#"{"loss":2.5,"actor_grad_norm":0.5,"rewards_margins_mean":1.0,"metrics_lr":0.1,"step":3.0} {"a.n":0.3,"port":8080,"ok":true,"loss":2}"#,
+        r#"{"loss":2.5,"actor_grad_norm":0.5,"rewards_margins_mean":1.0,"learning_rate":0.1,"step":3.0} {"a.n":0.3,"port":8080,"ok":true,"loss":2}"#,
     );
     check(
         json(),
@@ -133,6 +133,64 @@ fn names_of_any_shape() {
         r#"{"temperature_celsius":69.0,"gpu_utilization_percent":68.0,"memory_gib":61.0,"power_watts":512.33}"#,
     );
     check(json(), r#"{"损失_loss":1}"#, r#"{"损失_loss":1.0}"#);
+}
+
+#[test]
+fn the_last_step_of_a_path_is_asked() {
+    check(
+        json(),
+        r#"{"metrics":{"lr":1e-5,"loss":2.5,"grad_norm":1}}"#,
+        r#"{"learning_rate":1e-5,"loss":2.5,"grad_norm":1.0}"#,
+    );
+    check(
+        json(),
+        r#"{"aux":{"loss":0.1},"eval":{"loss":3},"loss":2.5,"data":{"loss":7}}"#,
+        r#"{"aux_loss":0.1,"eval_loss":3.0,"loss":2.5,"data_loss":7.0}"#,
+    );
+}
+
+#[test]
+fn only_counts_have_totals() {
+    let line = r#"{"train/loss":"100/1000"}"#;
+    check(json(), line, r#"none {"train/loss":"100/1000"}"#);
+    check(
+        training(),
+        "{'train/loss': '100/1000', 'lr': 1}",
+        r#"{"learning_rate":1.0} {"train_loss":"100/1000"}"#,
+    );
+    check(training(), r#"{"eta":"1/2","loss":1}"#, r#"{"loss":1.0} {"eta":"1/2"}"#);
+    check(json(), r#"{"global_step/max_steps":"3/9"}"#, r#"{"step":3.0,"step_total":9.0}"#);
+}
+
+#[test]
+fn counts_of_bars() {
+    let bar = |counts: &str| format!("x:  10%|█   | {counts} [03:12<28:51, 1.92s/it, loss=1.5e]");
+    let rest = r#""elapsed_seconds":192.0,"eta_seconds":1731.0,"step_seconds":1.92"#;
+    let with = |counts: &str| format!(r#"{{"progress_percent":10.0,{counts}{rest}}}"#);
+    let steps = |done: &str, all: &str| with(&format!(r#""step":{done},"step_total":{all},"#));
+    check(training(), &bar("100MB/1GB"), &steps("100e6", "1e9"));
+    check(training(), &bar("1.2k/10.0M"), &steps("1.2e3", "10.0e6"));
+    check(training(), &bar("1e5/1000"), &steps("1e5", "1000.0"));
+    check(training(), &bar("100MiB/1GiB"), &with(""));
+}
+
+#[test]
+fn units_behind_names_of_seconds() {
+    let own = ["wait".to_owned(), "wait_seconds".to_owned()];
+    let names = Arc::new(MetricNames::new([("wait_seconds", &own[..])]).0);
+    let plan = |format| Plan { numbers: Some(Arc::clone(&names)), ..plan_of(format) };
+    for format in [json, training] {
+        let line = |value: &str| format!(r#"{{"wait_seconds":"{value}","loss":1}}"#);
+        let expect = |value: &str| format!(r#"{{"wait_seconds":{value},"loss":1.0}}"#);
+        assert_eq!(found(plan(format()), &line("5ms")), expect("0.005"));
+        assert_eq!(found(plan(format()), &line("5 min")), expect("300.0"));
+    }
+    check(
+        training(),
+        "throughput: 5K tokens/s loss: 3",
+        r#"{"tokens_per_second_per_gpu":5e3,"loss":3.0}"#,
+    );
+    check(training(), "loss: 3 tokens/s: 7", r#"{"loss":3.0,"tokens_per_second":7.0}"#);
 }
 
 /// The first of two values of one name is the metric; no number is lost.
