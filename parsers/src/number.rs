@@ -12,7 +12,7 @@ mod name;
 
 pub use duration::duration;
 pub(crate) use name::last_word;
-pub use name::{is_count, push_name};
+pub use name::{is_count, is_name, push_name};
 
 /// Groups of three digits behind commas that one number has at most.
 const GROUPS_MAX: usize = 8;

@@ -17,7 +17,7 @@ use riverhog_rules::counters::Counters;
 use riverhog_rules::event::EventBuffer;
 use riverhog_rules::plan::{Plan, Tables};
 use riverhog_rules::transform::{
-    PartitionState, PieceRules, ReceivedSource, Record, Transformer, UnparsedLine,
+    PartitionState, ReceivedSource, Record, Transformer, UnparsedLine,
 };
 
 use crate::buffers::{EventBuffers, Events};
@@ -371,9 +371,8 @@ struct Work {
 
 impl PlanTransform {
     fn set_pieces(&self, transformer: &mut Transformer, is_known: bool) {
-        let rules = PieceRules { envelope: self.envelope, line_bytes_max: self.line_bytes_max };
         // Nobody would know what is left of a batch whose partition is not known.
-        transformer.set_pieces((is_known && self.has_pieces()).then_some(rules));
+        transformer.set_pieces((is_known && self.has_pieces()).then_some(self.envelope));
     }
 
     /// Makes events of a batch from a place on; stops early at [`PART_BYTES`].

@@ -55,7 +55,6 @@ use line::LineState;
 use marks::LineMarks;
 pub(crate) use marks::may_give as may_be_peeled;
 use parse::{ParseScratch, parse};
-pub use pieces::PieceRules;
 use pieces::{PartitionPieces, PieceScratch};
 use record::RecordState;
 use redacting::{RedactScratch, masked_marks};

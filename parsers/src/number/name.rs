@@ -6,6 +6,21 @@
 /// Keys are put together in a buffer of this size; longer ones take a slower way.
 const KEY_BYTES: usize = 96;
 
+/// True for a name as [`push_name`] writes those of ASCII: small letters and digits, parted by
+/// single underscores.
+pub fn is_name(name: &str) -> bool {
+    let mut before = b'_';
+    for byte in name.bytes() {
+        match byte {
+            b'a'..=b'z' | b'0'..=b'9' => {}
+            b'_' if before != b'_' => {}
+            _ => return false,
+        }
+        before = byte;
+    }
+    before != b'_'
+}
+
 /// Appends the name of a printed key, and of a unit behind it. Nothing is appended where neither
 /// has a letter or a digit.
 pub fn push_name(out: &mut String, printed: &str, unit: &str) {

@@ -11,7 +11,7 @@ use riverhog_parsers::peel::Layers;
 use riverhog_rules::counters::Counters;
 use riverhog_rules::event::EventBuffer;
 use riverhog_rules::plan::Plan;
-use riverhog_rules::transform::{PartitionState, PieceRules, ReceivedSource, Record, Transformer};
+use riverhog_rules::transform::{PartitionState, ReceivedSource, Record, Transformer};
 
 use crate::feed::Feed;
 
@@ -118,7 +118,7 @@ impl Trial {
     }
 
     fn feed(&mut self, given: &Given<'_>, value: &[u8]) -> Option<Envelope> {
-        self.set_pieces();
+        self.transformer.set_pieces(Some(self.envelope));
         let feed = Feed {
             record: record(given),
             transformer: &mut self.transformer,
@@ -128,11 +128,6 @@ impl Trial {
             keeps_envelope: true,
         };
         feed.run(&mut self.unwrapper, self.envelope, value).envelope
-    }
-
-    fn set_pieces(&mut self) {
-        let (envelope, line_bytes_max) = (self.envelope, self.line_bytes_max);
-        self.transformer.set_pieces(Some(PieceRules { envelope, line_bytes_max }));
     }
 
     /// What was counted since the last call.

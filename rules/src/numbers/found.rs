@@ -4,7 +4,7 @@
 //! what is not finite; it is bounded by [`METRICS_MAX`]. Nothing is allocated in steady state. Next
 //! stop: `encode`, and `view` for rules that read them.
 use riverhog_parsers::fields::{FIELDS_MAX, FieldKind, FieldValue, name_hash};
-use riverhog_parsers::number::{duration, is_count, push_name};
+use riverhog_parsers::number::{duration, is_count, is_name, push_name};
 
 use super::METRICS_MAX;
 use super::lookup::{Meaning, MetricNames};
@@ -105,7 +105,7 @@ impl Found {
         }
         let is_taken = match names.meaning(name, hash) {
             Meaning::Nothing => self.take_otherwise(names, name, value),
-            Meaning::Own if is_plain_name(name) => self.take_own(name, value),
+            Meaning::Own if is_name(name) => self.take_own(name, value),
             Meaning::Own => self.take_otherwise(names, name, value),
             Meaning::Known { metric, factor } => {
                 self.take_known(names, name, (metric, factor), value)
@@ -206,7 +206,7 @@ impl Found {
         if printed.len() > 2 * super::lookup::NAME_BYTES_MAX {
             return false;
         }
-        if is_plain_name(printed) {
+        if is_name(printed) {
             // A share or a unit says what a name alone does not.
             let read = if value.1 == FieldKind::Text { text::read(value.0) } else { None };
             let Some(Read::Unit(number, unit)) = read else { return false };
@@ -386,20 +386,6 @@ fn may_be((text, kind): (&str, FieldKind)) -> bool {
             .is_some_and(|byte| byte.is_ascii_digit() || b"+-.nNiI'\"[ ".contains(&byte)),
         FieldKind::Bool | FieldKind::Null | FieldKind::Json => false,
     }
-}
-
-/// Words of small letters of ASCII and digits: the name is as it would be written.
-fn is_plain_name(name: &str) -> bool {
-    let mut before = b'_';
-    for byte in name.bytes() {
-        match byte {
-            b'a'..=b'z' | b'0'..=b'9' => {}
-            b'_' if before != b'_' => {}
-            _ => return false,
-        }
-        before = byte;
-    }
-    before != b'_'
 }
 
 /// True for a path of nested JSON whose steps but the last say nothing of their own: `metrics.lr`.

@@ -16,20 +16,32 @@ impl Transformer {
         if !self.partition.pieces.open.is_empty() {
             self.end_pieces(record, out);
         }
+        let can_have = |count: usize| part_index(line.index, count as u32).is_some();
+        self.each_part(line.raw, can_have, |this, raw, number, is_last| {
+            let index = part_index(line.index, number).unwrap_or(line.index);
+            let returns = line.returns && is_last;
+            this.part(record, &Line { raw, index, returns, ..*line }, out);
+        });
+    }
+
+    /// Gives `take` each part of a line, with its number from 1, or 0 where it is the only one, and
+    /// whether it is the last. A line that cannot have so many parts is one.
+    pub(super) fn each_part(
+        &mut self,
+        raw: &[u8],
+        can_have: impl FnOnce(usize) -> bool,
+        mut take: impl FnMut(&mut Transformer, &[u8], u32, bool),
+    ) {
         // Nothing else of the transformer is asked for parts while these are used.
         let mut parts = std::mem::take(&mut self.parts);
-        let is_split = parts.split(line.raw, self.plan.peel);
-        let count = parts.count();
-        let is_named = count == 1 || part_index(line.index, count as u32).is_some();
-        if !is_split || !is_named {
-            self.part(record, line, out);
+        let count = if parts.split(raw, self.plan.peel) { parts.count() } else { 0 };
+        if count == 0 || (count > 1 && !can_have(count)) {
+            take(self, raw, 0, true);
         } else {
             self.counters.overwritten_frames += parts.overwritten();
             for number in 0..count {
-                let part = part_index(line.index, number as u32 + 1).filter(|_| count > 1);
-                let index = part.unwrap_or(line.index);
-                let raw = parts.get(line.raw, number);
-                self.part(record, &Line { raw, index, ..*line }, out);
+                let of_several = if count > 1 { number as u32 + 1 } else { 0 };
+                take(self, parts.get(raw, number), of_several, number + 1 == count);
             }
         }
         self.parts = parts;

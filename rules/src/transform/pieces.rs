@@ -44,19 +44,11 @@ const CONTAINER: [&str; 16] = [
     "attributes.log.file.name",
 ];
 
-/// How pieces of lines are put together.
-#[derive(Clone, Copy, Debug)]
-pub struct PieceRules {
-    /// Which envelopes are taken off a line that is complete.
-    pub envelope: EnvelopeKind,
-    /// Bytes that a line has at most.
-    pub line_bytes_max: usize,
-}
-
 /// What a worker has for it.
 #[derive(Debug)]
 pub(super) struct PieceScratch {
-    rules: Option<PieceRules>,
+    /// Which envelopes are taken off a line that is complete; `None` where none is put together.
+    envelope: Option<EnvelopeKind>,
     unwrapper: Unwrapper,
     lines: Vec<Assembled>,
     stream: Vec<Source>,
@@ -79,7 +71,7 @@ impl PieceScratch {
         let usual = usual.into_iter();
         let container = CONTAINER.iter().map(|path| Source::Envelope((*path).to_owned()));
         PieceScratch {
-            rules: None,
+            envelope: None,
             unwrapper: Unwrapper::new(),
             lines: Vec::new(),
             stream: usual.chain(container).collect(),
@@ -88,17 +80,18 @@ impl PieceScratch {
 }
 
 impl Transformer {
-    /// Puts pieces of lines together from now on, or takes none. What is held is part of the
-    /// [`super::PartitionState`], so there must be one.
-    pub fn set_pieces(&mut self, rules: Option<PieceRules>) {
-        self.pieces.rules = rules;
+    /// Puts pieces of lines together from now on, or takes none; `envelope`: what is taken off a
+    /// line that is complete. What is held is part of the [`super::PartitionState`], so there must
+    /// be one.
+    pub fn set_pieces(&mut self, envelope: Option<EnvelopeKind>) {
+        self.pieces.envelope = envelope;
     }
 
     /// Takes what may be a piece of a line: the message of the record's envelope, which counts as
     /// the line of this index. Lines that it completes become events. False when it is none, and
     /// must be taken as any other line.
     pub fn piece(&mut self, record: &Record<'_>, index: u32, out: &mut EventBuffer) -> bool {
-        let (Some(rules), Some(envelope)) = (self.pieces.rules, record.envelope) else {
+        let (Some(_), Some(envelope)) = (self.pieces.envelope, record.envelope) else {
             return false;
         };
         let is_last = match envelope.piece {
@@ -107,7 +100,7 @@ impl Transformer {
             Piece::Last => true,
             Piece::Open => false,
         };
-        let limits = self.piece_limits(rules);
+        let limits = self.piece_limits();
         let stream = self.piece_stream(record);
         let bytes = &envelope.message[..];
         let piece = PieceOf { stream, index, bytes, is_last };
@@ -148,10 +141,10 @@ impl Transformer {
         self.emit_lines(partition, out);
     }
 
-    fn piece_limits(&self, rules: PieceRules) -> Limits {
+    fn piece_limits(&self) -> Limits {
         Limits {
             pieces_max: self.plan.pieces_max(),
-            bytes_max: rules.line_bytes_max.min(OPEN_BYTES_MAX),
+            bytes_max: self.line_bytes_max.min(OPEN_BYTES_MAX),
             gap_ms: self.plan.gap_ms(),
         }
     }
@@ -209,12 +202,12 @@ impl Transformer {
         (record, assembled): (&Record<'_>, &Assembled),
         out: &mut EventBuffer,
     ) -> bool {
-        let (Some(rules), Some(outer)) = (self.pieces.rules, record.envelope) else {
+        let (Some(kind), Some(outer)) = (self.pieces.envelope, record.envelope) else {
             return false;
         };
         let value = (outer, &assembled.bytes[..]);
         let (mut cost, mut count, of_record) = (0, 0, assembled.record.bytes());
-        let is_envelope = unwrapper.run_inside(rules.envelope, value, &mut |envelope| {
+        let is_envelope = unwrapper.run_inside(kind, value, &mut |envelope| {
             let of_line = LINE_COST + of_record + envelope.fields.bytes();
             let lines = split_lines(&envelope.message).count();
             count += lines;
@@ -226,7 +219,7 @@ impl Transformer {
             return false;
         }
         let mut number = 0;
-        unwrapper.run_inside(rules.envelope, value, &mut |envelope: &Envelope| {
+        unwrapper.run_inside(kind, value, &mut |envelope: &Envelope| {
             let record = Record { envelope: Some(envelope), ..*record };
             self.begin_record(&record);
             let mut lines = split_lines(&envelope.message);
@@ -252,23 +245,14 @@ impl Transformer {
         assembled: &Assembled,
         out: &mut EventBuffer,
     ) {
-        let mut parts = std::mem::take(&mut self.parts);
-        let is_split = parts.split(raw, self.plan.peel);
-        let count = parts.count();
-        let cost = count.saturating_mul(LINE_COST + assembled.record.bytes());
-        if !is_split
-            || (count > 1 && (cost > INSIDE_BYTES_MAX || !can_have_parts(assembled, count)))
-        {
-            self.assembled_part(record, (raw, returns), PartOf { assembled, number: 0 }, out);
-        } else {
-            self.counters.overwritten_frames += parts.overwritten();
-            for number in 0..count {
-                let of_all = if count > 1 { number as u32 + 1 } else { 0 };
-                let line = (parts.get(raw, number), returns && number + 1 == count);
-                self.assembled_part(record, line, PartOf { assembled, number: of_all }, out);
-            }
-        }
-        self.parts = parts;
+        let of_part = LINE_COST + assembled.record.bytes();
+        let can_have = |count: usize| {
+            count.saturating_mul(of_part) <= INSIDE_BYTES_MAX && can_have_parts(assembled, count)
+        };
+        self.each_part(raw, can_have, |this, raw, number, is_last| {
+            let line = (raw, returns && is_last);
+            this.assembled_part(record, line, PartOf { assembled, number }, out);
+        });
     }
 
     fn assembled_part(

@@ -8,7 +8,7 @@ use super::line::skip_color;
 use crate::fields::{Duplicates, FieldKind, NAME_BYTES_MAX, Piece};
 use crate::formats::writer::{Read, Writer};
 use crate::grok::Reason;
-use crate::number::{Number, duration, is_count, last_word, number, power, push_name};
+use crate::number::{Number, duration, is_count, is_name, last_word, number, power, push_name};
 
 /// Longer texts behind a number are no unit.
 const UNIT_BYTES_MAX: usize = 12;
@@ -30,27 +30,13 @@ fn is_reserved(name: &str) -> bool {
     }
 }
 
-/// Small letters and digits, parted by single underscores.
-fn is_snake(printed: &str) -> bool {
-    let mut before = b'_';
-    for byte in printed.bytes() {
-        match byte {
-            b'a'..=b'z' | b'0'..=b'9' => {}
-            b'_' if before != b'_' => {}
-            _ => return false,
-        }
-        before = byte;
-    }
-    before != b'_'
-}
-
 /// The field's name for a printed key, which stands in the line or is made up.
 pub(super) fn key(writer: &mut Writer<'_>, printed: &str, unit: &str) -> Result<Piece, Reason> {
     if printed.len() > NAME_BYTES_MAX {
         return Err(Reason::Limit);
     }
     let is_in_line = writer.text.as_bytes().as_ptr_range().contains(&printed.as_ptr());
-    if unit.is_empty() && is_in_line && is_snake(printed) && !is_reserved(printed) {
+    if unit.is_empty() && is_in_line && is_name(printed) && !is_reserved(printed) {
         return Ok(writer.piece(printed));
     }
     let name = writer.fields.compose(|buffer| {
