@@ -7,6 +7,7 @@
 //! [`crate::dispatch`].
 
 use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -129,6 +130,8 @@ pub struct PlanTransform {
     buffers: EventBuffers,
     /// Bytes of documents for eight bytes of records, as of the last batch.
     growth_eighths: AtomicUsize,
+    #[cfg(test)]
+    trap: Option<riverhog_rules::transform::Trap>,
 }
 
 /// The tables.
@@ -161,6 +164,8 @@ impl PlanTransform {
             idle,
             buffers,
             growth_eighths,
+            #[cfg(test)]
+            trap: None,
         }
     }
 
@@ -199,6 +204,16 @@ impl PlanTransform {
             drop(tables);
             transformer.set_tables(&current);
         }
+        (version, transformer)
+    }
+
+    fn begin(&self, is_careful: bool) -> (u64, Transformer) {
+        let (version, mut transformer) = self.take();
+        if is_careful {
+            transformer.set_careful();
+        }
+        #[cfg(test)]
+        transformer.set_trap(self.trap);
         (version, transformer)
     }
 
@@ -324,30 +339,18 @@ impl BatchTransform for PlanTransform {
     }
 
     fn close(&self, batch: &RecordBatch, lineage: &str, carry: &mut Carry) -> Transformed {
-        let (version, mut transformer) = self.take();
-        let mut events = self.buffer(batch);
-        if let Some(state) = carry.downcast_mut::<PartitionState>() {
-            let record = Record {
-                lineage,
-                topic: &batch.partition.topic,
-                partition: batch.partition.number,
-                offset: batch.next_offset,
-                time_ms: 0,
-                key: None,
-                headers: &[],
-                received_ns: 0,
-                received_source: received_source(batch.stamp),
-                envelope: None,
-            };
-            transformer.exchange_partition(state);
-            self.set_pieces(&mut transformer, true);
-            transformer.close_records(&record, &mut events);
-            transformer.exchange_partition(state);
+        let Some(state) = carry.downcast_mut::<PartitionState>() else {
+            let events = EventBuffer::new().into();
+            return Transformed { events, open_from: None, pieces_from: None, rest: None };
+        };
+        let before = state.clone();
+        let work = AssertUnwindSafe(|| self.try_close(batch, lineage, state, false));
+        if let Ok(closed) = catch_unwind(work) {
+            return closed;
         }
-        self.count_parsed(&batch.partition.topic, &transformer.take_counters());
-        self.metrics.records_closed_early(events.events.len() as u64);
-        self.give_back(version, transformer);
-        Transformed { events, open_from: None, pieces_from: None, rest: None }
+        self.tell_panic(batch, batch.next_offset);
+        *state = before;
+        self.try_close(batch, lineage, state, true)
     }
 
     fn swap_tables(&self) {
@@ -367,6 +370,8 @@ struct Work {
     tally: Tally,
     /// Lines of the first record that an earlier part has.
     from_line: usize,
+    /// What fails is a dead letter by itself.
+    is_careful: bool,
 }
 
 impl PlanTransform {
@@ -375,7 +380,50 @@ impl PlanTransform {
         transformer.set_pieces((is_known && self.has_pieces()).then_some(self.envelope));
     }
 
-    /// Makes events of a batch from a place on; stops early at [`PART_BYTES`].
+    fn tell_panic(&self, batch: &RecordBatch, offset: i64) {
+        self.metrics.transform_panics(&batch.partition.topic);
+        tracing::error!(
+            partition = %batch.partition, offset, next_offset = batch.next_offset,
+            "a bug: the program failed on these records; they are taken again one by one, and the \
+             line it fails on becomes a dead letter"
+        );
+    }
+
+    fn try_close(
+        &self,
+        batch: &RecordBatch,
+        lineage: &str,
+        state: &mut PartitionState,
+        is_careful: bool,
+    ) -> Transformed {
+        let (version, mut transformer) = self.begin(is_careful);
+        let mut events = self.buffer(batch);
+        let record = Record {
+            lineage,
+            topic: &batch.partition.topic,
+            partition: batch.partition.number,
+            offset: batch.next_offset,
+            time_ms: 0,
+            key: None,
+            headers: &[],
+            received_ns: 0,
+            received_source: received_source(batch.stamp),
+            envelope: None,
+        };
+        transformer.exchange_partition(state);
+        self.set_pieces(&mut transformer, true);
+        transformer.close_records(&record, &mut events);
+        transformer.exchange_partition(state);
+        self.count_parsed(&batch.partition.topic, &transformer.take_counters());
+        self.metrics.records_closed_early(events.events.len() as u64);
+        if !is_careful {
+            self.give_back(version, transformer);
+        }
+        Transformed { events, open_from: None, pieces_from: None, rest: None }
+    }
+
+    /// Makes events of a batch from a place on; stops early at [`PART_BYTES`]. When the program
+    /// fails on it, it is done once more, and what fails again is a dead letter.
     fn part(
         &self,
         batch: &RecordBatch,
@@ -383,8 +431,29 @@ impl PlanTransform {
         carry: Option<&mut Carry>,
         from: Position,
     ) -> (Transformed, Tally) {
-        let (version, mut transformer) = self.take();
         let mut state = carry.and_then(|carry| carry.downcast_mut::<PartitionState>());
+        // Little, but where many lines are open.
+        let before = state.as_deref().cloned();
+        let work =
+            AssertUnwindSafe(|| self.try_part(batch, lineage, (state.as_deref_mut(), from), false));
+        if let Ok(done) = catch_unwind(work) {
+            return done;
+        }
+        self.tell_panic(batch, batch.records[from.record].offset);
+        if let (Some(state), Some(before)) = (&mut state, before) {
+            **state = before;
+        }
+        self.try_part(batch, lineage, (state, from), true)
+    }
+
+    fn try_part(
+        &self,
+        batch: &RecordBatch,
+        lineage: &str,
+        (mut state, from): (Option<&mut PartitionState>, Position),
+        is_careful: bool,
+    ) -> (Transformed, Tally) {
+        let (version, mut transformer) = self.begin(is_careful);
         if let Some(state) = &mut state {
             transformer.exchange_partition(state);
         }
@@ -395,6 +464,7 @@ impl PlanTransform {
             events: self.buffer(batch),
             tally: Tally::default(),
             from_line: from.line,
+            is_careful,
         };
         let mut headers: Vec<(&str, &[u8])> = Vec::new();
         let mut rest = None;
@@ -415,7 +485,9 @@ impl PlanTransform {
             transformer.exchange_partition(state);
         }
         tally.unparsed = transformer.take_unparsed();
-        self.give_back(version, transformer);
+        if !is_careful {
+            self.give_back(version, transformer);
+        }
         let factor = events.bytes.len() * 8 / batch.bytes.len().max(1) + 1;
         self.growth_eighths.store(factor, Ordering::Relaxed);
         (Transformed { events, open_from, pieces_from, rest }, tally)
@@ -447,18 +519,27 @@ impl PlanTransform {
             received_source: received_source(batch.stamp),
             envelope: None,
         };
-        let feed = Feed {
-            record,
-            transformer: &mut work.transformer,
-            events: &mut work.events,
-            part_bytes: PART_BYTES,
-            from_line,
-            keeps_envelope: false,
+        let Work { transformer, unwrapper, events, tally, is_careful, .. } = work;
+        let mut fed = Fed::default();
+        let mut take = |transformer: &mut Transformer, events: &mut EventBuffer| {
+            let feed = Feed {
+                record,
+                transformer,
+                events,
+                part_bytes: PART_BYTES,
+                from_line,
+                keeps_envelope: false,
+            };
+            fed = feed.run(unwrapper, self.envelope, batch.slice(value));
         };
-        let fed = feed.run(&mut work.unwrapper, self.envelope, batch.slice(value));
-        let Fed { lines, rest, .. } = fed;
-        work.tally.lines += lines;
-        rest
+        if !*is_careful {
+            take(transformer, events);
+        } else if !transformer.try_record((&record, from_line as u32), events, take) {
+            *unwrapper = Unwrapper::new();
+            fed = Fed { lines: 1, ..Fed::default() };
+        }
+        tally.lines += fed.lines;
+        fed.rest
     }
 }
 
@@ -477,6 +558,8 @@ fn received_source(stamp: StampKind) -> ReceivedSource {
     }
 }
 
+#[cfg(test)]
+mod panic_tests;
 #[cfg(test)]
 mod piece_tests;
 

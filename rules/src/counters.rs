@@ -24,6 +24,8 @@ pub struct Counters {
     pub no_route: u64,
     /// Targets that became dead letters for a missing value.
     pub missing_values: u64,
+    /// Lines, or records, on which the program failed.
+    pub panicked: u64,
     /// Values redacted, by `Redact::kinds`; kinds of which there was none may be missing at the
     /// end.
     pub redacted: Vec<u64>,
@@ -89,6 +91,7 @@ impl Counters {
         self.unknown_hosts += other.unknown_hosts;
         self.no_route += other.no_route;
         self.missing_values += other.missing_values;
+        self.panicked += other.panicked;
         for (kind, values) in other.redacted.iter().enumerate() {
             self.count_redacted(kind, *values);
         }

@@ -84,19 +84,30 @@ pub enum DeadReason {
     Unparsed,
     /// A name in the target's template has no value.
     MissingValue,
+    /// The program failed on it: a bug.
+    Panicked,
+    /// The program failed on the record that it would have come from: a bug.
+    RecordPanicked,
 }
 
 impl DeadReason {
     /// All reasons.
-    pub const ALL: [DeadReason; 3] =
-        [DeadReason::NoRoute, DeadReason::Unparsed, DeadReason::MissingValue];
+    pub const ALL: [DeadReason; 5] = [
+        DeadReason::NoRoute,
+        DeadReason::Unparsed,
+        DeadReason::MissingValue,
+        DeadReason::Panicked,
+        DeadReason::RecordPanicked,
+    ];
 
     /// The word used in metrics and dead letters.
-    pub fn as_str(self) -> &'static str {
+    pub const fn as_str(self) -> &'static str {
         match self {
             DeadReason::NoRoute => "no_route",
             DeadReason::Unparsed => "unparsed",
             DeadReason::MissingValue => "missing_value",
+            DeadReason::Panicked => "panicked",
+            DeadReason::RecordPanicked => "record_panicked",
         }
     }
 }
@@ -145,6 +156,25 @@ impl EventBuffer {
         self.joined_bytes = 0;
     }
 
+    /// Where it ends now.
+    pub(crate) fn mark(&self) -> Mark {
+        Mark {
+            bytes: self.bytes.len(),
+            events: self.events.len(),
+            targets: self.targets.len(),
+            joined: (self.joined.len(), self.joined_bytes),
+        }
+    }
+
+    /// Takes back what was added behind a mark; destinations stay known.
+    pub(crate) fn truncate(&mut self, mark: Mark) {
+        self.bytes.truncate(mark.bytes);
+        self.events.truncate(mark.events);
+        self.targets.truncate(mark.targets);
+        self.joined.truncate(mark.joined.0);
+        self.joined_bytes = mark.joined.1;
+    }
+
     /// The document of an event.
     pub fn document(&self, event: &Event) -> &[u8] {
         &self.bytes[event.doc.0 as usize..event.doc.1 as usize]
@@ -171,6 +201,15 @@ impl EventBuffer {
     pub fn targets(&self, event: &Event) -> &[EventTarget] {
         &self.targets[event.targets.0 as usize..event.targets.1 as usize]
     }
+}
+
+/// See [`EventBuffer::mark`].
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Mark {
+    bytes: usize,
+    events: usize,
+    targets: usize,
+    joined: (usize, usize),
 }
 
 /// The destinations of one batch, each once.

@@ -45,7 +45,7 @@ pub(crate) struct PieceOf<'a> {
     pub(crate) is_last: bool,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Open {
     stream: u64,
     line: Assembled,
@@ -54,7 +54,7 @@ struct Open {
 }
 
 /// The open lines of one partition, the oldest first.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Assembler {
     open: Vec<Open>,
     bytes: usize,

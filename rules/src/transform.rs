@@ -10,6 +10,7 @@ mod applies;
 mod bind;
 mod boot;
 mod candidates;
+mod careful;
 mod contexts;
 mod destination;
 mod encode;
@@ -47,6 +48,8 @@ use crate::step::RateState;
 pub use action::write_action;
 use action::write_action_of;
 use bind::Bound;
+#[cfg(feature = "mutations")]
+pub use careful::{Stop, Trap};
 use contexts::{Context, Contexts, Place};
 use destination::DestinationCache;
 use encode::{Document, EncodeScratch, position};
@@ -154,10 +157,15 @@ pub struct Transformer {
     encode: EncodeScratch,
     counters: Counters,
     unparsed: Vec<UnparsedLine>,
+    tables: Tables,
+    /// See [`Transformer::set_careful`].
+    is_careful: bool,
+    #[cfg(feature = "mutations")]
+    trap: Option<Trap>,
 }
 
 /// What a worker knows of one partition from batch to batch.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct PartitionState {
     pieces: PartitionPieces,
     joiner: Joiner,
@@ -212,7 +220,7 @@ impl Transformer {
             parse: ParseScratch::new(&plan, &bound),
             steps: StepScratch::new(&plan, &bound),
             partition: PartitionState::default(),
-            pieces: PieceScratch::new(),
+            pieces: PieceScratch::default(),
             closed: Vec::new(),
             parts: Parts::default(),
             line_bytes_max: usize::MAX,
@@ -223,6 +231,10 @@ impl Transformer {
             encode: EncodeScratch::default(),
             counters: Counters::new(plan.parse.len(), plan.steps.len()),
             unparsed: Vec::new(),
+            tables: Tables::default(),
+            is_careful: false,
+            #[cfg(feature = "mutations")]
+            trap: None,
             bound,
             plan,
         };
@@ -233,6 +245,7 @@ impl Transformer {
 
     /// Takes other tables, with the columns of those before.
     pub fn set_tables(&mut self, tables: &Tables) {
+        self.tables = tables.clone();
         let table = tables.hosts.as_ref();
         self.steps.lookups.clone_from(&tables.lookups);
         self.line.set_table(&self.bound, table.cloned());
@@ -282,6 +295,8 @@ impl Transformer {
 
     /// Resolves what depends on the record only. Call it before the lines of a record.
     pub fn begin_record(&mut self, record: &Record<'_>) {
+        #[cfg(feature = "mutations")]
+        self.spring(Stop::Record, record.key.unwrap_or_default());
         let hash = record::hash(&self.bound.sources, record);
         let (place, is_new) = self.contexts.find(hash, &self.bound, &self.plan);
         let state = &mut self.contexts.at(place).record;
@@ -373,6 +388,7 @@ impl Transformer {
         self.transform(record, &seen, Lines { joined, last_offset: closed.last_offset() }, out);
     }
 
+    /// Makes an event of lines that are complete.
     fn transform(
         &mut self,
         record: &Record<'_>,
@@ -380,6 +396,14 @@ impl Transformer {
         lines: Lines,
         out: &mut EventBuffer,
     ) {
+        if self.is_careful {
+            self.try_event(record, line, lines, out);
+        } else {
+            self.take_event(record, line, lines, out);
+        }
+    }
+
+    fn event(&mut self, record: &Record<'_>, line: &Seen<'_>, lines: Lines, out: &mut EventBuffer) {
         let Transformer { plan, bound, counters, partition, .. } = self;
         let place = self.current.expect("a record is begun before its lines");
         let Context { record: state, destinations } = self.contexts.at(place);

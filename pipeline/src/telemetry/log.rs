@@ -87,12 +87,24 @@ pub fn init(format: LogFormat, color: LogColor) -> Result<LogGuard, LogError> {
     let shared = Arc::new(Shared::new(style, Box::new(io::stderr())));
     let layer = LogLayer { shared: Arc::clone(&shared) };
     tracing::subscriber::set_global_default(Registry::default().with(filter).with(layer))?;
+    std::panic::set_hook(Box::new(tell_panic));
     let teller = Arc::clone(&shared);
     std::thread::Builder::new()
         .name("log-repeats".to_owned())
         .spawn(move || teller.tell_repeats())
         .map_err(LogError::Thread)?;
     Ok(LogGuard { shared })
+}
+
+/// A failure of the program in one line: its words may quote what a line of the log said.
+fn tell_panic(info: &std::panic::PanicHookInfo<'_>) {
+    let place = info.location().map(ToString::to_string);
+    let words = info.payload_as_str().unwrap_or_default();
+    tracing::error!(
+        place = place.as_deref().unwrap_or("unknown"),
+        words,
+        "a bug in riverhog: please report it"
+    );
 }
 
 /// Keeps the log complete: see [`init`].

@@ -156,6 +156,7 @@ struct SourceMetrics {
     rebalances: Counter<u64>,
     parse_lines: Counter<u64>,
     transform_lines: Counter<u64>,
+    transform_panics: Counter<u64>,
     overwritten_frames: Counter<u64>,
     records_closed_early: Counter<u64>,
     parse_seconds: Histogram<f64>,
@@ -197,6 +198,10 @@ impl SourceMetrics {
             transform_lines: counter(
                 "riverhog_transform_lines_total",
                 "Lines taken by a transform step, by step and outcome: applied, failed, dropped.",
+            ),
+            transform_panics: counter(
+                "riverhog_transform_panics_total",
+                "Batches that the program failed on: a bug. They are taken again line by line.",
             ),
             overwritten_frames: counter(
                 "riverhog_peel_overwritten_frames_total",
@@ -458,6 +463,7 @@ mod tests {
         metrics.rebalances("assigned");
         metrics.parse_lines("swift", "matched", 4);
         metrics.transform_lines("quiet", "dropped", 3);
+        metrics.transform_panics("logs");
         metrics.overwritten_frames("logs", 90);
         metrics.records_closed_early(2);
         metrics.parse_seconds("swift", 3e-7);
@@ -532,6 +538,7 @@ mod tests {
             "riverhog_source_tombstones_total",
             "riverhog_table_reloads_total",
             "riverhog_transform_lines_total",
+            "riverhog_transform_panics_total",
             "riverhog_unknown_host_lines_total",
             "riverhog_unparsed_lines_total",
         ];

@@ -17,7 +17,7 @@ pub enum Held {
     Kept,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Open {
     stream: u64,
     process: Option<u64>,
@@ -32,7 +32,7 @@ struct Open {
 }
 
 /// The open records of one partition.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Joiner {
     open: Vec<Open>,
     bytes: usize,

@@ -50,6 +50,11 @@ impl ParseScratch {
         self.sampler.set(ticks);
     }
 
+    /// What was set by [`ParseScratch::set_ticks`].
+    pub(super) fn ticks(&self) -> Option<Ticks> {
+        self.sampler.ticks()
+    }
+
     /// Completes the counters.
     pub(super) fn flush(&mut self, counters: &mut Counters) {
         self.tally.flush(counters);

@@ -13,6 +13,16 @@ impl Transformer {
     /// where it has several parts, unless it is held for a record of several lines; records that it
     /// completes become events before it.
     pub fn line(&mut self, record: &Record<'_>, line: &Line<'_>, out: &mut EventBuffer) {
+        if self.is_careful {
+            self.try_line(record, line, out);
+        } else {
+            self.take(record, line, out);
+        }
+    }
+
+    pub(super) fn take(&mut self, record: &Record<'_>, line: &Line<'_>, out: &mut EventBuffer) {
+        #[cfg(feature = "mutations")]
+        self.spring(super::Stop::Line, line.raw);
         if !self.partition.pieces.open.is_empty() {
             self.end_pieces(record, out);
         }

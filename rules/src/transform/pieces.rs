@@ -55,7 +55,7 @@ pub(super) struct PieceScratch {
 }
 
 /// What is known of a partition's pieces from batch to batch.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct PartitionPieces {
     pub(super) open: Assembler,
     /// Offset and indices of the pieces of the record at hand: the next part of its batch must
@@ -64,8 +64,8 @@ pub(super) struct PartitionPieces {
     taken: Vec<u32>,
 }
 
-impl PieceScratch {
-    pub(super) fn new() -> PieceScratch {
+impl Default for PieceScratch {
+    fn default() -> PieceScratch {
         // Beside what `[join]` says.
         let usual = [Source::Header("host".to_owned()), Source::EnvelopeHost, Source::Key];
         let usual = usual.into_iter();
@@ -76,6 +76,13 @@ impl PieceScratch {
             lines: Vec::new(),
             stream: usual.chain(container).collect(),
         }
+    }
+}
+
+impl PieceScratch {
+    /// See [`Transformer::set_pieces`].
+    pub(super) fn envelope(&self) -> Option<EnvelopeKind> {
+        self.envelope
     }
 }
 
@@ -91,6 +98,19 @@ impl Transformer {
     /// the line of this index. Lines that it completes become events. False when it is none, and
     /// must be taken as any other line.
     pub fn piece(&mut self, record: &Record<'_>, index: u32, out: &mut EventBuffer) -> bool {
+        if self.is_careful {
+            self.try_piece(record, index, out)
+        } else {
+            self.take_piece(record, index, out)
+        }
+    }
+
+    pub(super) fn take_piece(
+        &mut self,
+        record: &Record<'_>,
+        index: u32,
+        out: &mut EventBuffer,
+    ) -> bool {
         let (Some(_), Some(envelope)) = (self.pieces.envelope, record.envelope) else {
             return false;
         };
@@ -109,14 +129,20 @@ impl Transformer {
         let is_alone = is_last && !partition.open.has(stream);
         let is_taken = !is_alone && partition.open.push(limits, (record, piece), lines);
         if is_taken {
-            if partition.taken_of != record.offset {
-                partition.taken.clear();
-                partition.taken_of = record.offset;
-            }
-            partition.taken.push(index);
+            self.note_taken(record.offset, index);
         }
         self.emit_lines(record, out);
         is_taken
+    }
+
+    /// The line of this index counts as a piece from now on.
+    pub(super) fn note_taken(&mut self, offset: i64, index: u32) {
+        let partition = &mut self.partition.pieces;
+        if partition.taken_of != offset {
+            partition.taken.clear();
+            partition.taken_of = offset;
+        }
+        partition.taken.push(index);
     }
 
     /// Whether the line of this index, of the record whose lines were taken last, was a piece.

@@ -23,6 +23,11 @@ impl Sampler {
         self.ticks = Some(ticks);
     }
 
+    /// What was set.
+    pub(super) fn ticks(&self) -> Option<Ticks> {
+        self.ticks
+    }
+
     /// The clock, if the next line is to be measured.
     #[inline]
     pub(super) fn next(&mut self) -> Option<Ticks> {

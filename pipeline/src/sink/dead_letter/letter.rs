@@ -7,6 +7,7 @@
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use riverhog_parsers::lines::split_lines;
+use riverhog_rules::event::DeadReason;
 use riverhog_rules::join::Closed;
 use riverhog_rules::origin::line_and_part;
 use serde_json::{Map, Value, json};
@@ -15,6 +16,8 @@ use super::DeadLetter;
 
 /// Version of the format.
 const VERSION: u32 = 1;
+/// The reason of letters that keep a record whole, although it may hold many lines.
+const WHOLE_RECORD: &str = DeadReason::RecordPanicked.as_str();
 
 /// A dead letter as it is written.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -94,7 +97,8 @@ impl Letter {
                     .collect();
                 value.insert("headers".into(), Value::Object(headers));
                 let bytes = records.slice(record.value.unwrap_or((0, 0)));
-                let index = (record.offset == event.first_offset).then_some(event.index);
+                let is_line = record.offset == event.first_offset && dead.reason != WHOLE_RECORD;
+                let index = is_line.then_some(event.index);
                 put_bytes(&mut value, "value", own_bytes(bytes, index), each);
                 Value::Object(value)
             })

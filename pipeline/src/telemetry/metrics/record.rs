@@ -99,6 +99,11 @@ impl Metrics {
         add(&self.inner.source.transform_lines, lines, labels);
     }
 
+    /// The program failed on a batch, which is taken again line by line.
+    pub fn transform_panics(&self, topic: &str) {
+        add(&self.inner.source.transform_panics, 1, [("topic", topic)]);
+    }
+
     /// Records closed by the clock, at the end of their partition.
     pub fn records_closed_early(&self, records: u64) {
         add(&self.inner.source.records_closed_early, records, []);
