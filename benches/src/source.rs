@@ -24,6 +24,8 @@ async fn consume(args: &Args) -> Result<()> {
         topics: Topics::List(vec![args.topic.clone()]),
         group: args.group.clone(),
         start: Start::Earliest,
+        sinks: 1,
+        beside: Vec::new(),
         properties: BTreeMap::new(),
         lineage: None,
         prefetch_bytes: memory.prefetch_bytes(),

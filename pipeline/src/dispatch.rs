@@ -1,7 +1,8 @@
 //! Hands each sink its part of a routed batch, and tells the ledger who owes what.
 //!
 //! Invariant: the ledger knows a batch's debts before any sink does, and an event is skipped for a
-//! sink only if all its lines lie below that sink's own watermark. Next stop: [`crate::sink`].
+//! sink only if all its lines lie below that sink's own watermark, or the sink is another group's.
+//! Next stop: [`crate::sink`].
 
 use std::sync::Arc;
 
@@ -10,6 +11,7 @@ use tokio::sync::OwnedSemaphorePermit;
 
 use crate::generation::Generation;
 use crate::ledger::{LedgerEvent, RoutedPart};
+use crate::share::Share;
 use crate::sink::dead_letter::{DeadLetter, DeadLetters};
 use crate::sink::{Batch, Delivery, SinkHandle, SinkMessage};
 use crate::source::RecordBatch;
@@ -23,6 +25,8 @@ pub struct Dispatch {
     pub sinks: Arc<[SinkHandle]>,
     /// The dead-letter writer; its number in the ledger comes after the last sink's.
     pub dead_letters: Option<DeadLetters>,
+    /// Which of them are this process's.
+    pub share: Share,
     /// Counters.
     pub metrics: Metrics,
 }
@@ -107,7 +111,8 @@ impl Dispatch {
             match event.disposition {
                 Disposition::Dropped(_) => {}
                 Disposition::DeadLetter(reason) => {
-                    if event.last_offset >= own_watermarks[sink_count] {
+                    let is_here = self.share.has_unrouted();
+                    if is_here && event.last_offset >= own_watermarks[sink_count] {
                         sinks = 1 << sink_count;
                         debts.dead.push(Dead { event: index, sink: None, reason: word(reason) });
                     }
@@ -116,6 +121,9 @@ impl Dispatch {
                     let range = event.targets.0 as usize..event.targets.1 as usize;
                     for target in &buffer.targets[range] {
                         let sink = usize::from(target.sink);
+                        if !self.share.has(sink) {
+                            continue;
+                        }
                         if event.last_offset < own_watermarks[sink] {
                             debts.skipped[sink] += 1;
                             continue;

@@ -35,6 +35,7 @@ pub mod generation;
 pub mod ledger;
 pub mod memory;
 pub mod partition;
+pub mod share;
 pub mod sink;
 pub mod source;
 pub mod tables;

@@ -300,6 +300,7 @@ mod tests {
     use super::*;
     use crate::delivery_rules::DeliveryRules;
     use crate::ledger::{LedgerEvent, RoutedPart};
+    use crate::share::Share;
     use crate::source::{Assigned, Partition, RecordEntry};
     use crate::telemetry::metrics::Metrics;
     use crate::transform::PlanTransform;
@@ -324,7 +325,12 @@ mod tests {
         let metrics = Metrics::new();
         let transform =
             Arc::new(PlanTransform::new(Arc::new(plan), envelope, 1 << 20, metrics.clone()));
-        let dispatch = Dispatch { sinks: Vec::new().into(), dead_letters: None, metrics };
+        let dispatch = Dispatch {
+            sinks: Vec::new().into(),
+            dead_letters: None,
+            share: Share::all(0),
+            metrics,
+        };
         HeldPartition::new(Arc::new(generation), transform, dispatch, 4, 0)
     }
 

@@ -66,7 +66,8 @@ pub(crate) static SOURCE_KAFKA: Section = Section {
             "start",
             Kind::Start,
             "Where a group that has never committed begins: `earliest`, `latest` (the time of its \
-             first start) or an RFC 3339 time.",
+             first start), an RFC 3339 time, or `group:NAME`: where that group has committed, such \
+             as Logstash's (`earliest` in partitions where it has not).",
         )
         .default("earliest"),
         ENVELOPE,

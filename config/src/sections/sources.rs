@@ -70,6 +70,15 @@ fn read_kafka(reader: &Reader<'_>, topics: &mut Vec<Text>) -> KafkaSource {
     let subscription = subscription(reader, topics, pattern);
     let group = reader.text("group").map(|text| text.value).unwrap_or_default();
     let start = read_start(reader);
+    if let (Start::Group(other), Some(node)) = (&start, reader.node("start"))
+        && *other == group
+        && !group.is_empty()
+    {
+        let message = format!("`{}` names the source's own group", reader.name_of("start"));
+        let help = "a group goes on where it has committed anyway: leave `start` out, or give \
+                    another group";
+        reader.context.error(&node.place, message, help);
+    }
     let properties = kafka_properties::read(reader, kafka_properties::Role::Consumer);
     KafkaSource { brokers, topics: subscription, group, start, properties }
 }
@@ -178,10 +187,13 @@ fn read_start(reader: &Reader<'_>) -> Start {
         "earliest" => Start::Earliest,
         "latest" => Start::Latest,
         group if group.starts_with("group:") => {
-            let message = format!("`{name} = \"{shown}\"` is not yet available");
-            let help = "use `earliest`, `latest` or a time; a later version brings it";
-            reader.context.error(&node.place, message, help);
-            Start::Group(group["group:".len()..].to_owned())
+            let group = &group["group:".len()..];
+            if group.is_empty() {
+                let message = format!("`{name} = \"{shown}\"` names no group");
+                let help = "write the group whose commits count, such as `group:logstash`";
+                reader.context.error(&node.place, message, help);
+            }
+            Start::Group(group.to_owned())
         }
         time => match epoch_ms(time) {
             Ok(ms) => Start::Timestamp(ms),

@@ -66,7 +66,7 @@ pub enum Start {
     Latest,
     /// At the first record at or after this time, in milliseconds since the epoch.
     Timestamp(i64),
-    /// Where this other group has committed. Refused by `load` until it can be done.
+    /// Where this other group has committed; at the first record where it has not.
     Group(String),
 }
 

@@ -22,9 +22,10 @@ use crate::delivery_rules::DeliveryRules;
 use crate::dispatch::Dispatch;
 use crate::driver::{self, Driver, Ended};
 use crate::memory::Memory;
+use crate::share::Share;
 use crate::sink::archive::s3::S3SettingsError;
 use crate::sink::elasticsearch::http::HttpSetupError;
-use crate::sink::{Cured, RetrySettings, SinkContext};
+use crate::sink::{Cured, RetrySettings, SinkContext, SinkHandle};
 use crate::source::error::SourceError;
 use crate::tables::TableSwap;
 use crate::telemetry::health::Health;
@@ -36,8 +37,15 @@ const CURES_MAX: usize = 64;
 /// How long a revoke waits for what is in flight: well below the time a group gives its members.
 const REVOKE_WAIT: Duration = Duration::from_secs(5);
 /// Words of dead letters that do not come from a store, counted from zero.
-const DEAD_LETTER_REASONS: [&str; 5] =
-    ["no_route", "unparsed", "missing_value", "refused", "too_large"];
+const DEAD_LETTER_REASONS: [&str; 7] = [
+    "no_route",
+    "unparsed",
+    "missing_value",
+    "panicked",
+    "record_panicked",
+    "refused",
+    "too_large",
+];
 
 /// A part that its settings cannot make.
 #[derive(Debug, thiserror::Error)]
@@ -65,12 +73,6 @@ pub enum AssembleError {
         source_name: String,
         /// What is wrong.
         cause: SourceError,
-    },
-    /// Something this version cannot do yet; `load` refuses it first.
-    #[error("{setting}: not possible yet")]
-    Later {
-        /// Its TOML path and value.
-        setting: String,
     },
     /// The target of dead letters.
     #[error("[dead_letter]: {0}")]
@@ -100,6 +102,8 @@ pub struct Surroundings {
     pub stop_deadline: Duration,
     /// Between two commits.
     pub commit_interval: Duration,
+    /// The sinks to run.
+    pub share: Share,
 }
 
 /// A pipeline whose sinks run and whose sources wait for [`Pipeline::run`].
@@ -117,6 +121,8 @@ struct SourceRun {
     dispatch: Dispatch,
     cured: mpsc::Receiver<Cured>,
     memory: Memory,
+    share: Share,
+    sink_names: Arc<[String]>,
     metrics: Metrics,
     health: Health,
     settings: driver::Settings,
@@ -133,7 +139,7 @@ impl Pipeline {
         config: &Config,
         surroundings: &Surroundings,
     ) -> Result<Pipeline, AssembleError> {
-        let Surroundings { metrics, health, stop, .. } = surroundings;
+        let Surroundings { metrics, health, stop, share, .. } = surroundings;
         let rules = DeliveryRules::all();
         let memory = Memory::new(config.memory_bytes);
         let jitter = Arc::new(Jitter::new(random()));
@@ -142,6 +148,10 @@ impl Pipeline {
         let (cured, cures) = mpsc::channel(CURES_MAX);
         let mut handles = Vec::with_capacity(config.sinks.len());
         for (number, sink) in config.sinks.iter().enumerate() {
+            if !share.has(number) {
+                handles.push(SinkHandle::absent(&sink.name));
+                continue;
+            }
             metrics.declare_sink(&sink.name);
             let context = SinkContext {
                 number,
@@ -160,7 +170,8 @@ impl Pipeline {
         if dead_letters.is_some() {
             metrics.declare_dead_letters(&DEAD_LETTER_REASONS);
         }
-        let dispatch = Dispatch { sinks: handles.into(), dead_letters, metrics: metrics.clone() };
+        let (share, metrics) = (*share, metrics.clone());
+        let dispatch = Dispatch { sinks: handles.into(), dead_letters, share, metrics };
         let (fingerprint, _) = watch::channel(config.fingerprint.as_str().into());
         let sources = source_runs(config, surroundings, &dispatch, &memory, (cures, &fingerprint));
         let transforms = sources.iter().map(|source| Arc::clone(&source.transform)).collect();
@@ -228,6 +239,7 @@ fn source_runs(
         stop_deadline: surroundings.stop_deadline,
         rules: DeliveryRules::all(),
     };
+    let sink_names: Arc<[String]> = config.sinks.iter().map(|sink| sink.name.clone()).collect();
     let with_cures = config.sources.iter().zip(fan_out(cures, count));
     let run = |(source, cured): (&Source, mpsc::Receiver<Cured>)| SourceRun {
         transform: Arc::new(PlanTransform::new(
@@ -240,6 +252,8 @@ fn source_runs(
         dispatch: dispatch.clone(),
         cured,
         memory: memory.clone(),
+        share: surroundings.share,
+        sink_names: Arc::clone(&sink_names),
         metrics: surroundings.metrics.clone(),
         // A file that has been read to its end must not make the others' process unready.
         health: match source.kind {
@@ -276,7 +290,12 @@ fn fan_out(mut cures: mpsc::Receiver<Cured>, count: usize) -> Vec<mpsc::Receiver
 
 impl SourceRun {
     async fn run(mut self) -> Result<Ended, AssembleError> {
-        let starting = sources::start(&self.source, &self.memory, self.kafka_sources, REVOKE_WAIT);
+        let room = sources::Room {
+            memory: &self.memory,
+            kafka_sources: self.kafka_sources,
+            revoke_wait: REVOKE_WAIT,
+        };
+        let starting = sources::start(&self.source, room, (self.share, &self.sink_names));
         let link = tokio::select! {
             biased;
             // Nothing was read, so nothing is unsettled.

@@ -10,22 +10,34 @@ use riverhog_config::{KafkaSource, Source, SourceKind, Start, Topics};
 
 use super::AssembleError;
 use crate::memory::Memory;
+use crate::share::Share;
 use crate::source::SourceLink;
 use crate::source::error::SourceError;
 use crate::source::file::{self, FileSettings};
 use crate::source::kafka::{self, KafkaSettings};
 
-/// Starts a source; for Kafka this waits until a broker was reached, for a pipe until its other end
-/// is open.
+/// What a source may take.
+#[derive(Clone, Copy)]
+pub(super) struct Room<'a> {
+    /// The budget.
+    pub(super) memory: &'a Memory,
+    /// Kafka sources of the process, which share the prefetch.
+    pub(super) kafka_sources: u64,
+    /// How long partitions that go wait for their last commits.
+    pub(super) revoke_wait: Duration,
+}
+
+/// Starts a source for a share of the sinks, given with all their names; for Kafka this waits until
+/// a broker was reached, for a pipe until its other end is open.
 pub(super) async fn start(
     source: &Source,
-    memory: &Memory,
-    kafka_sources: u64,
-    revoke_wait: Duration,
+    room: Room<'_>,
+    share: (Share, &[String]),
 ) -> Result<SourceLink, AssembleError> {
+    let memory = room.memory;
     let started = match &source.kind {
         SourceKind::Kafka(kafka) => {
-            let settings = kafka_settings(source, kafka, memory, kafka_sources, revoke_wait)?;
+            let settings = kafka_settings(source, kafka, room, share);
             kafka::spawn(settings, memory.clone()).await
         }
         SourceKind::File(file) => file_source(source, Some(file.path.clone()), memory).await,
@@ -47,33 +59,32 @@ async fn file_source(
 fn kafka_settings(
     source: &Source,
     kafka: &KafkaSource,
-    memory: &Memory,
-    kafka_sources: u64,
-    revoke_wait: Duration,
-) -> Result<KafkaSettings, AssembleError> {
+    room: Room<'_>,
+    (share, sink_names): (Share, &[String]),
+) -> KafkaSettings {
     let properties = kafka.properties.iter();
-    Ok(KafkaSettings {
+    let names: Vec<&str> = sink_names.iter().map(String::as_str).collect();
+    KafkaSettings {
         brokers: kafka.brokers.clone(),
         topics: match &kafka.topics {
             Topics::List(names) => kafka::Topics::List(names.clone()),
             Topics::Pattern(pattern) => kafka::Topics::Pattern(pattern.clone()),
         },
-        group: kafka.group.clone(),
+        group: share.group(&kafka.group, &names),
         start: match &kafka.start {
             Start::Earliest => kafka::Start::Earliest,
             Start::Latest => kafka::Start::Latest,
             Start::Timestamp(time_ms) => kafka::Start::Timestamp(*time_ms),
-            Start::Group(group) => {
-                let setting = format!("[sources.{}] start = \"group:{group}\"", source.name);
-                return Err(AssembleError::Later { setting });
-            }
+            Start::Group(group) => kafka::Start::Group(group.clone()),
         },
         properties: properties
             .map(|(name, value)| (name.clone(), value.reveal().clone()))
             .collect(),
         lineage: source.lineage.clone(),
-        prefetch_bytes: memory.prefetch_bytes() / kafka_sources.max(1),
-        batch_bytes: memory.batch_bytes(),
-        revoke_wait,
-    })
+        prefetch_bytes: room.memory.prefetch_bytes() / room.kafka_sources.max(1),
+        batch_bytes: room.memory.batch_bytes(),
+        revoke_wait: room.revoke_wait,
+        sinks: share.bits(),
+        beside: share.beside(&kafka.group, &names),
+    }
 }

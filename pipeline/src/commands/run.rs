@@ -3,6 +3,7 @@
 //! Invariant: the first signal stops in order within the deadline, the second ends at once; either
 //! way nothing unsettled was committed. Next stop: [`crate::assemble`].
 
+use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,6 +16,7 @@ use super::signals::Signals;
 use super::{CommandError, ConfigArg, Console, Exit, load, runtime};
 use crate::assemble::{AssembleError, Pipeline, Surroundings};
 use crate::driver::Ended;
+use crate::share::Share;
 use crate::tables;
 use crate::telemetry::health::Health;
 use crate::telemetry::http::Server;
@@ -29,6 +31,8 @@ const STOP_GRACE: Duration = Duration::from_secs(15);
 const EXAMPLES: &str = "Examples:
   riverhog run                               the configuration in riverhog.toml
   riverhog run /etc/riverhog                 a folder of *.toml files
+  riverhog run --sinks archive --listen 127.0.0.1:9601
+                                             one sink alone, beside `riverhog run --sinks search`
   RIVERHOG_LOG=debug riverhog run            more words
 
 The first SIGTERM or SIGINT stops in order: what is read is delivered and committed within the
@@ -47,15 +51,22 @@ pub(super) struct RunArgs {
     /// What a stop may take, such as 30s; in place of `stop_deadline` in the configuration
     #[arg(long, value_name = "TIME", value_parser = duration)]
     stop_deadline: Option<Duration>,
+    /// Run these sinks alone, as the consumer group `<group>.<sink>`, which begins where `<group>`
+    /// has come to; other sinks are run by processes of their own, and none waits for another
+    #[arg(long, value_name = "SINK,…", value_delimiter = ',')]
+    sinks: Vec<String>,
+    /// Where `/metrics` and `/health` are served, in place of `listen` in `[http]`
+    #[arg(long, value_name = "HOST:PORT")]
+    listen: Option<SocketAddr>,
 }
 
 pub(super) fn run(args: &RunArgs, console: Console) -> Result<Exit, CommandError> {
     let config = Arc::new(load(&args.config.path, console)?);
     let _log = log::init(LogFormat::Auto, console.log_color())
         .map_err(|error| CommandError::wrong(error.to_string()))?;
-    let deadline = deadline(args.stop_deadline, &config);
+    let share = share(&config, &args.sinks)?;
     let runtime = runtime()?;
-    let exit = runtime.block_on(carry(&config, &args.config.path, deadline));
+    let exit = runtime.block_on(carry(&config, args, share));
     // A source's thread or a blocking call must not hold up the end.
     runtime.shutdown_background();
     exit
@@ -66,20 +77,36 @@ fn deadline(given: Option<Duration>, config: &Config) -> Duration {
     given.unwrap_or(Duration::from_millis(config.stop_deadline_ms))
 }
 
-async fn carry(
-    config: &Arc<Config>,
-    path: &Path,
-    deadline: Duration,
-) -> Result<Exit, CommandError> {
+/// The sinks to run: those named, else all.
+fn share(config: &Config, wanted: &[String]) -> Result<Share, CommandError> {
+    let names: Vec<&str> = config.sinks.iter().map(|sink| sink.name.as_str()).collect();
+    if wanted.is_empty() {
+        return Ok(Share::all(names.len()));
+    }
+    let share = Share::of(&names, wanted).map_err(|error| {
+        let help = format!("the sinks are {}", names.join(", "));
+        CommandError::wrong(format!("--sinks: {error}")).with_help(help)
+    })?;
+    if !share.is_all() && config.sources.iter().any(|source| source.kafka().is_none()) {
+        let error = CommandError::wrong("--sinks: a source is a file, which has no groups");
+        return Err(error.with_help("run all sinks, or read from Kafka".to_owned()));
+    }
+    Ok(share)
+}
+
+async fn carry(config: &Arc<Config>, args: &RunArgs, share: Share) -> Result<Exit, CommandError> {
+    let deadline = deadline(args.stop_deadline, config);
     let mut signals = Signals::take()?;
     let (metrics, health) = (Metrics::new(), Health::new());
     health.set_without_broker(!has_broker(config));
-    let server = Server::start(config.http.listen, metrics.clone(), health.clone()).await;
+    let server =
+        Server::start(args.listen.unwrap_or(config.http.listen), metrics.clone(), health.clone())
+            .await;
     let server = server.map_err(|error| {
         let failed = CommandError::failed(error.to_string());
         error.hint().into_iter().fold(failed, CommandError::with_help)
     })?;
-    announce(config, path, &server);
+    announce(config, &args.config.path, share, &server);
     let (stop, _) = watch::channel(false);
     let surroundings = Surroundings {
         metrics: metrics.clone(),
@@ -87,6 +114,7 @@ async fn carry(
         stop: stop.clone(),
         stop_deadline: deadline,
         commit_interval: COMMIT_INTERVAL,
+        share,
     };
     let pipeline = Pipeline::assemble(config, &surroundings).await?;
     let following = tables::follow(Arc::clone(config), pipeline.tables(), metrics);
@@ -129,7 +157,7 @@ fn has_broker(config: &Config) -> bool {
 }
 
 /// What is started, one line a part. Values that may come from the environment are not shown.
-fn announce(config: &Config, path: &Path, server: &Server) {
+fn announce(config: &Config, path: &Path, share: Share, server: &Server) {
     tracing::info!(
         version = env!("CARGO_PKG_VERSION"), config = %path.display(),
         fingerprint = %config.fingerprint, memory_bytes = config.memory_bytes,
@@ -139,9 +167,13 @@ fn announce(config: &Config, path: &Path, server: &Server) {
         let (kind, what) = source_words(source);
         tracing::info!(source = %source.name, kind, what = %what, "source");
     }
-    for sink in &config.sinks {
+    for (number, sink) in config.sinks.iter().enumerate() {
         let (kind, what) = sink_words(sink);
-        tracing::info!(sink = %sink.name, kind, what = %what, "sink");
+        if share.has(number) {
+            tracing::info!(sink = %sink.name, kind, what = %what, "sink");
+        } else {
+            tracing::info!(sink = %sink.name, kind, "a sink that other processes run");
+        }
     }
 }
 

@@ -8,6 +8,7 @@ use tokio::task::JoinHandle;
 
 use super::*;
 use crate::generation::InFlight;
+use crate::share::Share;
 use crate::sink::{Delivery, SinkHandle};
 use crate::source::{Epochs, RecordBatch, RecordEntry, StampKind};
 use crate::transform::PlanTransform;
@@ -50,6 +51,7 @@ impl Bed {
             dispatch: Dispatch {
                 sinks: vec![SinkHandle { name: Arc::from("a"), queue }].into(),
                 dead_letters: None,
+                share: Share::all(1),
                 metrics: metrics.clone(),
             },
             cured: cures,

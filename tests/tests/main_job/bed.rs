@@ -69,9 +69,7 @@ impl Bed {
 
     /// Changes one place of the configuration.
     pub(crate) fn with(mut self, from: &str, to: &str) -> Result<Self> {
-        let places = self.config.matches(from).count();
-        ensure!(places == 1, "`{from}` stands {places} times in the configuration");
-        self.config = self.config.replace(from, to);
+        self.config = changed(&self.config, from, to)?;
         Ok(self)
     }
 
@@ -90,12 +88,32 @@ impl Bed {
 
     /// Starts an instance. The configuration names no secret: they come from the environment.
     pub(crate) fn start(&self, name: &str) -> Result<Riverhog> {
+        self.start_with(name, &[])
+    }
+
+    /// As [`Bed::start`], with these arguments.
+    pub(crate) fn start_with(&self, name: &str, args: &[&str]) -> Result<Riverhog> {
+        self.start_changed(name, args, &[])
+    }
+
+    /// As [`Bed::start`], with these arguments and places of the configuration changed, each of
+    /// which must be there once.
+    pub(crate) fn start_changed(
+        &self,
+        name: &str,
+        args: &[&str],
+        changes: &[(&str, &str)],
+    ) -> Result<Riverhog> {
         let (key, secret) = self.credentials.clone();
+        let mut config = self.config.clone();
+        for (from, to) in changes {
+            config = changed(&config, from, to)?;
+        }
         Riverhog::start(Launch {
             folder: self.folder().to_owned(),
             name: name.to_owned(),
-            config: self.config.clone(),
-            args: Vec::new(),
+            config,
+            args: args.iter().map(|arg| (*arg).to_owned()).collect(),
             env: vec![
                 ("AWS_ACCESS_KEY_ID".to_owned(), key),
                 ("AWS_SECRET_ACCESS_KEY".to_owned(), secret),
@@ -140,4 +158,10 @@ impl Bed {
         let commits = self.broker.committed(&self.group, &self.topic)?;
         Ok(commits.into_iter().map(|commit| commit.map_or(0, |(offset, _)| offset)).collect())
     }
+}
+
+fn changed(config: &str, from: &str, to: &str) -> Result<String> {
+    let places = config.matches(from).count();
+    ensure!(places == 1, "`{from}` stands {places} times in the configuration");
+    Ok(config.replace(from, to))
 }

@@ -16,4 +16,5 @@ mod kills;
 mod lines;
 mod members;
 mod specials;
+mod split;
 mod stores;

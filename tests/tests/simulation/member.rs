@@ -12,6 +12,7 @@ use riverhog::delivery_rules::DeliveryRules;
 use riverhog::dispatch::Dispatch;
 use riverhog::driver::{Driver, Ended, Settings};
 use riverhog::memory::Memory;
+use riverhog::share::Share;
 use riverhog::sink::archive::footer::RecordKind;
 use riverhog::sink::archive::store::ObjectStore;
 use riverhog::sink::dead_letter::DeadLetters;
@@ -164,6 +165,7 @@ impl Parts {
             link: self.source(memory.clone()),
             transform,
             dispatch: Dispatch {
+                share: Share::all(sinks.len()),
                 sinks: sinks.into(),
                 dead_letters: Some(dead_letters),
                 metrics: metrics(),

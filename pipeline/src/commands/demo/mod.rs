@@ -30,6 +30,7 @@ use super::{CommandError, Console, Exit, plural, runtime};
 use crate::assemble::{AssembleError, Pipeline, Surroundings};
 use crate::clock;
 use crate::driver::Ended;
+use crate::share::Share;
 use crate::telemetry::health::Health;
 use crate::telemetry::http::Server;
 use crate::telemetry::log::{self, FILTER_VARIABLE, LogFormat};
@@ -187,6 +188,7 @@ impl Demo<'_> {
             stop: stop.clone(),
             stop_deadline: STOP_DEADLINE,
             commit_interval: COMMIT_INTERVAL,
+            share: Share::all(config.sinks.len()),
         };
         let pipeline = Pipeline::assemble(config, &surroundings).await?;
         let mut pipeline = tokio::spawn(pipeline.run());

@@ -4,13 +4,15 @@
 //!
 //! Files, in the order of a partition's life: [`start`] (where to begin), `properties`, `context`
 //! (callbacks), `reader` (the loop), `serve` (its other duties), `rebalance` (partitions come and
-//! go), `resolve` (questions to the broker), `queue` and `batch` (records), `lag`, `committer`.
+//! go), `resolve` (questions to the broker), `beside` (what other groups say), `queue` and `batch`
+//! (records), `lag`, `committer`.
 //!
 //! Invariants: an assignment is never lost and never read from a position that was not resolved;
 //! nothing is committed but what the driver hands over and resolved start positions; records of
 //! an old generation are never delivered under a new one. Next stop: [`crate::unwrap`].
 
 mod batch;
+mod beside;
 mod committer;
 mod context;
 mod lag;
@@ -32,6 +34,7 @@ use rdkafka::consumer::{BaseConsumer, Consumer as _};
 use rdkafka::error::KafkaError;
 use tokio::sync::{mpsc, oneshot};
 
+pub use beside::Beside;
 pub use properties::RESERVED;
 pub use start::Start;
 
@@ -83,6 +86,10 @@ pub struct KafkaSettings {
     pub batch_bytes: usize,
     /// How long partitions that go wait for their last commits.
     pub revoke_wait: Duration,
+    /// The sinks that this process settles lines in, a bit each.
+    pub sinks: u64,
+    /// Other groups of the same pipeline, on whose commits this one may go on.
+    pub beside: Vec<Beside>,
 }
 
 /// Starts the source. Waits until a broker was reached, however long that takes (event ids begin
@@ -176,10 +183,7 @@ struct Cluster {
 /// Asks until a broker answers. A client of its own: prefetch, which needs the answer, cannot be
 /// changed once the consumer is made.
 fn probe(settings: &KafkaSettings, ready: &Ready) -> Result<Option<Cluster>, SourceError> {
-    let group_only = ["group.", "partition.assignment", "session.", "heartbeat.", "max.poll."];
-    let shared = |name: &str| !group_only.iter().any(|prefix| name.starts_with(prefix));
-    let user = settings.properties.iter().filter(|(name, _)| shared(name));
-    let config = properties::connection(&settings.brokers, user);
+    let config = properties::alone(settings);
     let client: BaseConsumer<Context> = create(&config, Context::default())?;
     loop {
         if ready.is_closed() {

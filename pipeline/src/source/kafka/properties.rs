@@ -88,6 +88,22 @@ pub(crate) fn connection(
     config
 }
 
+/// Properties of a client that reads in no group: the user's, but for those of membership.
+pub(super) fn alone(settings: &KafkaSettings) -> ClientConfig {
+    const OF_MEMBERS: [&str; 5] =
+        ["group.", "partition.assignment", "session.", "heartbeat.", "max.poll."];
+    let shared = |name: &str| !OF_MEMBERS.iter().any(|prefix| name.starts_with(prefix));
+    connection(&settings.brokers, settings.properties.iter().filter(|(name, _)| shared(name)))
+}
+
+/// Properties of a client that asks for a group's commits and joins none.
+pub(super) fn of_group(settings: &KafkaSettings, group: &str) -> ClientConfig {
+    let mut config = alone(settings);
+    config.set("group.id", group);
+    config.set("enable.auto.commit", "false");
+    config
+}
+
 /// Properties of the consumer.
 pub(super) fn consumer(settings: &KafkaSettings, partitions: u32) -> ClientConfig {
     let ours = sizing(settings.prefetch_bytes, partitions);
@@ -151,6 +167,8 @@ mod tests {
             topics: Topics::List(vec!["t".to_owned()]),
             group: "g".to_owned(),
             start: Start::Earliest,
+            sinks: 1,
+            beside: Vec::new(),
             properties: properties.iter().map(owned).collect::<BTreeMap<_, _>>(),
             lineage: None,
             prefetch_bytes: 48 << 20,

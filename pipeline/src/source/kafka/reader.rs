@@ -129,7 +129,7 @@ impl Reader {
         })?;
         let cluster_mark = start::short_hash(cluster.id.as_bytes());
         let asked = Arc::clone(&consumer);
-        let asker = Asker::new(asked, settings.start, cluster_mark, cluster.partitions);
+        let asker = Asker::new(asked, settings, cluster_mark, cluster.partitions);
         let resolver = Resolver::start(asker, Arc::clone(&wake)).map_err(SourceError::Thread)?;
         let now = clock::instant();
         Ok(Reader {
@@ -147,7 +147,7 @@ impl Reader {
             memory,
             granted: None,
             wake,
-            start: settings.start,
+            start: settings.start.clone(),
             since: None,
             batch_bytes: settings.batch_bytes.max(1),
             revoke_wait: settings.revoke_wait,

@@ -11,10 +11,13 @@ use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::thread;
 use std::time::Duration;
 
-use rdkafka::consumer::Consumer as _;
+use rdkafka::consumer::{Consumer as _, ConsumerContext};
+use rdkafka::types::RDKafkaErrorCode;
 use rdkafka::{Offset, TopicPartitionList};
 use tokio::sync::Notify;
 
+use super::KafkaSettings;
+use super::beside::{Elsewhere, Others};
 use super::committer::describe;
 use super::context::Consumer;
 use super::queue::{self, ListEntry};
@@ -125,6 +128,7 @@ impl Resolver {
 pub(super) struct Asker {
     consumer: Arc<Consumer>,
     start: Start,
+    others: Others,
     /// 8 hex digits of the cluster.
     cluster: String,
     /// Partitions of each topic when the source started; `None` when that could not be told.
@@ -140,13 +144,14 @@ pub(super) struct Asker {
 impl Asker {
     pub(super) fn new(
         consumer: Arc<Consumer>,
-        start: Start,
+        settings: &KafkaSettings,
         cluster: String,
         at_start: HashMap<String, u32>,
     ) -> Asker {
         Asker {
             consumer,
-            start,
+            start: settings.start.clone(),
+            others: Others::new(settings),
             cluster,
             at_start,
             since: None,
@@ -191,16 +196,23 @@ impl Asker {
         &mut self,
         partitions: &[Partition],
     ) -> Result<Vec<Result<Resolved, String>>, String> {
-        let commits = self.committed(partitions)?;
+        let commits = committed(&*self.consumer, partitions)?;
         self.learn_marks(partitions);
+        let elsewhere = self.others.settled(partitions, &self.marks);
         let missing = partitions.iter().any(|p| !matches!(commits.get(p), Some(Ok(Some(_)))));
         if self.start == Start::Latest {
             self.learn_since(&commits, missing)?;
         }
+        let other = match &self.start {
+            Start::Group(group) if missing => {
+                self.others.commits(group, partitions, &self.marks)?
+            }
+            _ => HashMap::new(),
+        };
         // Ends before times: a record that comes in between is then never passed over.
         let ends = self.offsets(partitions, Offset::End, false);
         let decisions: Vec<Result<Decision, String>> =
-            partitions.iter().map(|partition| self.decide(partition, &commits)).collect();
+            partitions.iter().map(|it| self.decide(it, &commits, &elsewhere, &other)).collect();
         let with = |wanted: fn(&Decision) -> bool| -> Vec<Partition> {
             let chosen = partitions.iter().zip(&decisions);
             let chosen = chosen.filter(|(_, decision)| decision.as_ref().is_ok_and(wanted));
@@ -228,6 +240,7 @@ impl Asker {
                     let metadata = commit.and_then(Result::ok).flatten().map(|(_, text)| text);
                     (offset, metadata)
                 }
+                Decision::Adopted(offset) => (offset, None),
                 Decision::Earliest => (told(&firsts)?, None),
                 // No record as new as that: the end, as it was before the question.
                 Decision::At(_) => match told(&times)? {
@@ -247,42 +260,40 @@ impl Asker {
         Ok(partitions.iter().zip(decisions).map(resolve).collect())
     }
 
-    fn decide(&self, partition: &Partition, commits: &Commits) -> Result<Decision, String> {
+    fn decide(
+        &self,
+        partition: &Partition,
+        commits: &Commits,
+        elsewhere: &Elsewhere,
+        other: &HashMap<Partition, i64>,
+    ) -> Result<Decision, String> {
         let commit = match commits.get(partition) {
             Some(Ok(commit)) => commit.as_ref(),
             Some(Err(reason)) => return Err(reason.clone()),
             None => return Err("its commit is not told".to_owned()),
         };
+        let elsewhere = match elsewhere.get(partition) {
+            None => None,
+            Some(Ok(offset)) => *offset,
+            // Without a commit of its own only they know what was read.
+            Some(Err(reason)) if commit.is_none() => return Err(reason.clone()),
+            Some(Err(reason)) => {
+                tracing::warn!(%partition, "its commit counts alone: {reason}");
+                None
+            }
+        };
         let topic = &*partition.topic;
         let younger = |count: &u32| i64::from(partition.number) >= i64::from(*count);
         let known = Known {
             commit: commit.map(|(offset, metadata)| (*offset, metadata.as_slice())),
+            elsewhere,
+            other: other.get(partition).copied(),
             mark: self.marks.get(topic).map(String::as_str),
             since: self.since.unwrap_or_else(clock::now_ms),
             came_later: self.recreated.contains(topic)
                 || self.at_start.get(topic).is_none_or(younger),
         };
-        Ok(start::decide(self.start, known))
-    }
-
-    /// The group's commits: offset and metadata, `None` where there is none.
-    fn committed(&self, partitions: &[Partition]) -> Result<Commits, String> {
-        let asked = self.consumer.committed_offsets(list(partitions, Offset::Invalid), ASK_MAX);
-        let answer = asked.map_err(|error| format!("commits cannot be read: {error}"))?;
-        let told = |entry: ListEntry| match entry.error {
-            0 if entry.offset >= 0 => Ok(Some((entry.offset, entry.metadata))),
-            0 => Ok(None),
-            code => Err(format!("its commit cannot be read: {}", describe(code))),
-        };
-        let mut answers: HashMap<(String, i32), ListEntry> = HashMap::new();
-        for entry in queue::read_list(&answer) {
-            answers.insert((entry.topic.clone(), entry.partition), entry);
-        }
-        let take = |partition: &Partition| {
-            let entry = answers.remove(&(partition.topic.to_string(), partition.number))?;
-            Some((partition.clone(), told(entry)))
-        };
-        Ok(partitions.iter().filter_map(take).collect())
+        Ok(start::decide(&self.start, known))
     }
 
     /// Finds what `latest` means: the oldest time a commit of the group carries; now, when none
@@ -304,7 +315,7 @@ impl Asker {
             all.extend(numbers.map(|number| Partition { topic: Arc::clone(&name), number }));
         }
         if !all.is_empty() {
-            self.since = oldest(&self.committed(&all)?, None);
+            self.since = oldest(&committed(&*self.consumer, &all)?, None);
         }
         self.since.get_or_insert_with(clock::now_ms);
         Ok(())
@@ -401,8 +412,49 @@ impl Asker {
     }
 }
 
+/// Why the commits of a group are not told.
+#[derive(Debug)]
+pub(super) struct NoCommits {
+    /// The group may not be read.
+    pub(super) is_forbidden: bool,
+    pub(super) reason: String,
+}
+
+impl From<NoCommits> for String {
+    fn from(no: NoCommits) -> String {
+        no.reason
+    }
+}
+
+/// The commits of a client's group: offset and metadata, `None` where there is none.
+pub(super) fn committed<C: ConsumerContext>(
+    consumer: &impl rdkafka::consumer::Consumer<C>,
+    partitions: &[Partition],
+) -> Result<Commits, NoCommits> {
+    let asked = consumer.committed_offsets(list(partitions, Offset::Invalid), ASK_MAX);
+    let answer = asked.map_err(|error| NoCommits {
+        is_forbidden: error.rdkafka_error_code()
+            == Some(RDKafkaErrorCode::GroupAuthorizationFailed),
+        reason: format!("commits cannot be read: {error}"),
+    })?;
+    let told = |entry: ListEntry| match entry.error {
+        0 if entry.offset >= 0 => Ok(Some((entry.offset, entry.metadata))),
+        0 => Ok(None),
+        code => Err(format!("its commit cannot be read: {}", describe(code))),
+    };
+    let mut answers: HashMap<(String, i32), ListEntry> = HashMap::new();
+    for entry in queue::read_list(&answer) {
+        answers.insert((entry.topic.clone(), entry.partition), entry);
+    }
+    let take = |partition: &Partition| {
+        let entry = answers.remove(&(partition.topic.to_string(), partition.number))?;
+        Some((partition.clone(), told(entry)))
+    };
+    Ok(partitions.iter().filter_map(take).collect())
+}
+
 /// Commits by partition; an error says why one cannot be told.
-type Commits = HashMap<Partition, Result<Option<(i64, Vec<u8>)>, String>>;
+pub(super) type Commits = HashMap<Partition, Result<Option<(i64, Vec<u8>)>, String>>;
 
 fn oldest(commits: &Commits, known: Option<i64>) -> Option<i64> {
     let texts = commits.values().filter_map(|commit| commit.as_ref().ok()?.as_ref());

@@ -26,7 +26,7 @@ const METADATA_MAX: usize = 4096;
 pub(crate) const LINEAGE_MAX: usize = 40;
 
 /// Where a partition without a commit is read from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Start {
     /// At the first record there is.
     Earliest,
@@ -34,6 +34,8 @@ pub enum Start {
     Latest,
     /// At the first record at or after a time, milliseconds since the epoch.
     Timestamp(i64),
+    /// Where this other group has committed; at the first record where it has not.
+    Group(String),
 }
 
 /// Where to begin, before the broker was asked for offsets.
@@ -41,6 +43,8 @@ pub enum Start {
 pub(super) enum Decision {
     /// At the committed offset.
     Committed(i64),
+    /// Where other groups have come to.
+    Adopted(i64),
     /// At the first record there is.
     Earliest,
     /// At the first record at or after this time.
@@ -52,6 +56,10 @@ pub(super) enum Decision {
 pub(super) struct Known<'a> {
     /// The group's commit: offset and metadata.
     pub(super) commit: Option<(i64, &'a [u8])>,
+    /// Where other groups have come to in all sinks of this process.
+    pub(super) elsewhere: Option<i64>,
+    /// The commit of the group that `start` names.
+    pub(super) other: Option<i64>,
     /// The mark of the topic as it is now, `None` when the broker tells no topic ids.
     pub(super) mark: Option<&'a str>,
     /// The time `latest` means; ignored by the other starts.
@@ -61,16 +69,21 @@ pub(super) struct Known<'a> {
 }
 
 /// Decides. A commit counts unless it was written for an earlier topic of the same name.
-pub(super) fn decide(start: Start, known: Known<'_>) -> Decision {
+pub(super) fn decide(start: &Start, known: Known<'_>) -> Decision {
     if let Some((offset, metadata)) = known.commit {
-        if !belongs_to_another(metadata, known.mark) {
-            return Decision::Committed(offset);
-        }
-        return Decision::Earliest;
+        return match known.elsewhere {
+            _ if belongs_to_another(metadata, known.mark) => Decision::Earliest,
+            Some(further) if further > offset => Decision::Adopted(further),
+            _ => Decision::Committed(offset),
+        };
+    }
+    if let Some(offset) = known.elsewhere {
+        return Decision::Adopted(offset);
     }
     match start {
         Start::Earliest => Decision::Earliest,
-        Start::Timestamp(time) => Decision::At(time),
+        Start::Group(_) => known.other.map_or(Decision::Earliest, Decision::Adopted),
+        Start::Timestamp(time) => Decision::At(*time),
         Start::Latest if known.came_later => Decision::Earliest,
         Start::Latest => Decision::At(known.since),
     }
@@ -78,7 +91,7 @@ pub(super) fn decide(start: Start, known: Known<'_>) -> Decision {
 
 /// True when the commit names this cluster but another topic. A commit that names another cluster
 /// was carried over by a mirror, which translates offsets: it counts.
-fn belongs_to_another(metadata: &[u8], mark: Option<&str>) -> bool {
+pub(super) fn belongs_to_another(metadata: &[u8], mark: Option<&str>) -> bool {
     let written = field(metadata, "id").and_then(|id| id.split_once('-'));
     let now = mark.and_then(|mark| mark.split_once('-'));
     match (written, now) {
@@ -171,30 +184,65 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn check(start: Start, commit: Option<(i64, &[u8])>, came_later: bool, expect: Decision) {
-        let known = Known { commit, mark: Some("aaaaaaaa-11111111"), since: 500, came_later };
+    /// No commit, and nothing known of others.
+    const NOTHING: Known<'_> = Known {
+        commit: None,
+        elsewhere: None,
+        other: None,
+        mark: Some("aaaaaaaa-11111111"),
+        since: 500,
+        came_later: false,
+    };
+
+    #[track_caller]
+    fn check(start: &Start, known: Known<'_>, expect: Decision) {
         assert_eq!(decide(start, known), expect);
     }
 
     #[test]
     fn a_commit_counts_unless_its_topic_is_gone() {
-        check(Start::Latest, Some((7, b"")), false, Decision::Committed(7));
-        check(Start::Latest, Some((7, b"\xff\xfe")), true, Decision::Committed(7));
-        check(Start::Latest, Some((7, b"rh1;id=aaaaaaaa-11111111")), false, Decision::Committed(7));
-        check(Start::Latest, Some((7, b"rh1;id=aaaaaaaa-22222222")), false, Decision::Earliest);
+        let check = |metadata: &'static [u8], expect: Decision| {
+            let known = Known { commit: Some((7, metadata)), ..NOTHING };
+            check(&Start::Latest, known, expect);
+            check(&Start::Group("b".to_owned()), Known { other: Some(9), ..known }, expect);
+            check(&Start::Latest, Known { came_later: true, ..known }, expect);
+        };
+        check(b"", Decision::Committed(7));
+        check(b"\xff\xfe", Decision::Committed(7));
+        check(b"rh1;id=aaaaaaaa-11111111", Decision::Committed(7));
+        check(b"rh1;id=aaaaaaaa-22222222", Decision::Earliest);
         // A mirror carried it over from another cluster.
-        check(Start::Latest, Some((7, b"rh1;id=bbbbbbbb-22222222")), false, Decision::Committed(7));
-        let unknown =
-            Known { commit: Some((7, b"rh1;id=a-2")), mark: None, since: 0, came_later: true };
-        assert_eq!(decide(Start::Earliest, unknown), Decision::Committed(7));
+        check(b"rh1;id=bbbbbbbb-22222222", Decision::Committed(7));
+        let unknown = Known { commit: Some((7, b"rh1;id=a-2")), mark: None, ..NOTHING };
+        assert_eq!(decide(&Start::Earliest, unknown), Decision::Committed(7));
     }
 
     #[test]
     fn without_a_commit_the_setting_decides() {
-        check(Start::Earliest, None, false, Decision::Earliest);
-        check(Start::Timestamp(9), None, true, Decision::At(9));
-        check(Start::Latest, None, false, Decision::At(500));
-        check(Start::Latest, None, true, Decision::Earliest);
+        let later = Known { came_later: true, ..NOTHING };
+        check(&Start::Earliest, NOTHING, Decision::Earliest);
+        check(&Start::Timestamp(9), later, Decision::At(9));
+        check(&Start::Latest, NOTHING, Decision::At(500));
+        check(&Start::Latest, later, Decision::Earliest);
+        let other = Start::Group("logstash".to_owned());
+        check(&other, Known { other: Some(9), ..later }, Decision::Adopted(9));
+        check(&other, later, Decision::Earliest);
+    }
+
+    #[test]
+    fn what_other_groups_have_settled_counts_where_it_is_further() {
+        let known = |offset, elsewhere, topic: &'static [u8]| Known {
+            commit: Some((offset, topic)),
+            elsewhere,
+            ..NOTHING
+        };
+        check(&Start::Earliest, known(7, Some(9), b""), Decision::Adopted(9));
+        check(&Start::Earliest, known(9, Some(7), b""), Decision::Committed(9));
+        check(&Start::Earliest, known(9, Some(9), b""), Decision::Committed(9));
+        let gone = known(7, Some(9), b"rh1;id=aaaaaaaa-22222222");
+        check(&Start::Earliest, gone, Decision::Earliest);
+        let without = Known { elsewhere: Some(9), ..NOTHING };
+        check(&Start::Latest, without, Decision::Adopted(9));
     }
 
     #[test]
@@ -229,8 +277,8 @@ mod tests {
             for metadata in [bytes.as_slice(), with_version.as_slice()] {
                 parse_time(metadata);
                 let commit = Some((1, metadata));
-                let known = Known { commit, mark: Some("a-b"), since: 0, came_later: false };
-                decide(Start::Latest, known);
+                let known = Known { commit, mark: Some("a-b"), ..NOTHING };
+                decide(&Start::Latest, known);
             }
         }
 

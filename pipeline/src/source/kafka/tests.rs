@@ -20,6 +20,8 @@ fn settings(brokers: String) -> KafkaSettings {
         topics: Topics::List(vec!["lines".to_owned()]),
         group: "g".to_owned(),
         start: Start::Earliest,
+        sinks: 1,
+        beside: Vec::new(),
         // The mock cluster keeps a member that left until its session ends; sessions must be
         // longer than the 3 s it waits for a group's first members.
         properties: BTreeMap::from([
