@@ -63,6 +63,11 @@ pub struct Config {
     pub memory_bytes: u64,
     /// What a stop may take until what is not settled is left for the next start.
     pub stop_deadline_ms: u64,
+    /// How far, in milliseconds of record time, a partition is read ahead of lines that wait for a
+    /// halted destination.
+    pub ahead_max_ms: u64,
+    /// After how long an assigned partition with lag that stands still is told.
+    pub stall_after_ms: u64,
     /// Metrics and health.
     pub http: HttpSettings,
     /// 16 hexadecimal digits that change whenever an event could come out differently.
@@ -185,6 +190,8 @@ fn assemble(
         dead_letter,
         memory_bytes: drafts.general.memory_bytes,
         stop_deadline_ms: drafts.general.stop_deadline_ms,
+        ahead_max_ms: drafts.general.ahead_max_ms,
+        stall_after_ms: drafts.general.stall_after_ms,
         http: drafts.http,
         fingerprint: fingerprint::combine(settings_hash, &compiled.tables.hashes),
         tests: drafts.tests.into_iter().map(|it| it.test).collect(),

@@ -119,6 +119,8 @@ fn read_general(reader: &Reader<'_>) -> GeneralSettings {
     GeneralSettings {
         memory_bytes: reader.bytes("memory"),
         stop_deadline_ms: reader.duration_ms("stop_deadline"),
+        ahead_max_ms: reader.duration_ms("ahead_max"),
+        stall_after_ms: reader.duration_ms("stall_after"),
     }
 }
 

@@ -4,6 +4,8 @@
 //! Invariant: one recovery path for crash, revoke, lost race and cured halt alike: forget, and read
 //! again from the watermark. Next stop of a batch: [`crate::partition`].
 
+mod observe;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -42,6 +44,13 @@ pub struct Settings {
     pub revoke_wait: Duration,
     /// How long a stop flushes.
     pub stop_deadline: Duration,
+    /// How far a partition is read ahead of lines that wait for a halted destination, milliseconds
+    /// of record time.
+    pub ahead_max_ms: i64,
+    /// How long an assigned partition with lag may stand still before it is said so.
+    pub stall_after: Duration,
+    /// How much longer where a sink holds it: what the slowest sink waits before it sends.
+    pub settle_max: Duration,
     /// The rules.
     pub rules: DeliveryRules,
 }
@@ -319,6 +328,7 @@ impl Running {
         }
         // The topic begins anew below. What was read of the old one is still delivered, but has
         // no offset to commit any more.
+        let is_held = held.is_held;
         self.held.remove(partition);
         let assigned = Assigned {
             partition: partition.clone(),
@@ -330,6 +340,10 @@ impl Running {
         };
         let sink_count = self.driver.dispatch.sinks.len() + 1;
         self.hold_from(&assigned, vec![resumed; sink_count]);
+        if let Some(held) = self.held.get_mut(partition) {
+            // The source still thinks so; the next look says otherwise.
+            held.is_held = is_held;
+        }
     }
 
     /// A destination works again: partitions that gave up lines of it begin a new generation at
@@ -344,26 +358,32 @@ impl Running {
             .map(|held| held.generation.partition.clone())
             .collect();
         for partition in affected {
-            let Some(held) = self.held.remove(&partition) else { continue };
-            let (offset, own) = held.watermarks();
-            let sink_count = held.generation.own_watermarks().len();
-            let own = own.unwrap_or_else(|| vec![offset; sink_count]);
-            held.end();
-            let epoch = self.driver.link.epochs.next();
-            tracing::info!(%partition, offset, "reading again what a halted destination gave up");
-            let assigned = Assigned {
-                partition: partition.clone(),
-                epoch,
-                position: offset,
-                metadata: Vec::new(),
-                end_offset: held.generation.end_offset(),
-                incarnation: held.generation.incarnation.clone(),
-            };
-            self.hold_from(&assigned, own);
-            self.is_read = false;
-            self.command(SourceCommand::Rewind { partition, offset, epoch }).await;
+            self.begin_again(&partition, "reading again what a halted destination gave up").await;
         }
         self.tell_sinks_ended();
+    }
+
+    /// Forgets what is held of a partition and reads it again from its watermark.
+    async fn begin_again(&mut self, partition: &Partition, why: &'static str) {
+        let Some(held) = self.held.remove(partition) else { return };
+        let (offset, own) = held.watermarks();
+        let sink_count = held.generation.own_watermarks().len();
+        let own = own.unwrap_or_else(|| vec![offset; sink_count]);
+        held.end();
+        let epoch = self.driver.link.epochs.next();
+        tracing::info!(%partition, offset, "{why}");
+        let assigned = Assigned {
+            partition: partition.clone(),
+            epoch,
+            position: offset,
+            metadata: Vec::new(),
+            end_offset: held.generation.end_offset(),
+            incarnation: held.generation.incarnation.clone(),
+        };
+        self.hold_from(&assigned, own);
+        self.is_read = false;
+        let partition = partition.clone();
+        self.command(SourceCommand::Rewind { partition, offset, epoch }).await;
     }
 
     fn tell_sinks_ended(&self) {
@@ -374,7 +394,7 @@ impl Running {
 
     async fn tick(&mut self) {
         self.begin_commit().await;
-        self.observe();
+        self.observe().await;
     }
 
     async fn begin_commit(&mut self) {
@@ -432,27 +452,6 @@ impl Running {
                 }
             }
         }
-    }
-
-    fn observe(&mut self) {
-        let now_ms = clock::now_ms();
-        let metrics = &self.driver.metrics;
-        for (partition, held) in &mut self.held {
-            let watermark = held.generation.ledger().watermark();
-            let end_offset = held.generation.end_offset();
-            let lag_lines = (end_offset - watermark).max(0);
-            let oldest = held.oldest_time_ms(watermark).filter(|_| lag_lines > 0);
-            let lag_seconds = oldest.map_or(0.0, |time| (now_ms - time).max(0) as f64 / 1000.0);
-            metrics.partition_lag(&partition.topic, partition.number, lag_lines, lag_seconds);
-            let age = (now_ms - held.moved_at_ms).max(0) as f64 / 1000.0;
-            let age = if lag_lines > 0 { age } else { 0.0 };
-            metrics.partition_commit_age(&partition.topic, partition.number, age);
-        }
-        metrics.memory("batches", self.driver.memory.batches_used());
-        metrics.memory("archive", self.driver.memory.archive_used());
-        let ledgers = self.held.values().map(|held| held.generation.ledger().memory_bytes());
-        metrics.memory("ledger", ledgers.sum());
-        metrics.memory_limit(self.driver.memory.limit());
     }
 
     /// A finite source was read: everything must settle, however long it takes, unless the process

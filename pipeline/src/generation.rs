@@ -174,6 +174,12 @@ impl Generation {
         given_up.contains(&(sink, destination.to_owned()))
     }
 
+    /// True when lines of any destination of this sink were given up.
+    pub fn gave_up_of(&self, sink: SinkNumber) -> bool {
+        let given_up = self.given_up.lock().unwrap_or_else(PoisonError::into_inner);
+        given_up.iter().any(|(of, _)| *of == sink)
+    }
+
     /// True when lines of any destination were given up.
     pub fn gave_up_any(&self) -> bool {
         !self.given_up.lock().unwrap_or_else(PoisonError::into_inner).is_empty()

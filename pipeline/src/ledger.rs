@@ -36,6 +36,19 @@ pub struct RoutedPart<'a> {
     pub is_last: bool,
 }
 
+/// What the watermark waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Holder {
+    /// Nothing: everything that was read is settled.
+    Nothing,
+    /// A batch that is not routed yet.
+    Unrouted,
+    /// Lines that are held for others of their record, or pieces of a line.
+    Open,
+    /// A line owed to this sink; the dead-letter writer's number comes after the last.
+    Sink(usize),
+}
+
 /// The ledger of one partition in one generation.
 #[derive(Debug)]
 pub struct Ledger {
@@ -52,6 +65,8 @@ pub struct Ledger {
     apart: BTreeMap<(i64, u64, u32), ApartEntry>,
     /// The oldest line held open by the joining stage.
     open_from: Option<i64>,
+    /// How often something settled.
+    settles: u64,
 }
 
 #[derive(Debug)]
@@ -108,6 +123,7 @@ impl Ledger {
             first_sequence: 0,
             apart: BTreeMap::new(),
             open_from: None,
+            settles: 0,
         }
     }
 
@@ -162,6 +178,7 @@ impl Ledger {
     pub fn settle(&mut self, sequence: u64, sink: usize, events: impl IntoIterator<Item = u32>) {
         let Some(position) = self.position(sequence) else { return };
         let Some(routed) = &mut self.batches[position].routed else { return };
+        self.settles += 1;
         for event in events {
             if !self.apart.is_empty() {
                 let first_offset = routed.offsets.get(event as usize);
@@ -197,6 +214,29 @@ impl Ledger {
     /// First offset that has not been read.
     pub fn next_offset(&self) -> i64 {
         self.next_offset
+    }
+
+    /// What the watermark waits for.
+    pub fn holder(&self) -> Holder {
+        let watermark = self.watermark();
+        if watermark == self.next_offset {
+            return Holder::Nothing;
+        }
+        let first = self.batches.iter().find(|batch| batch.lowest_owed(u64::MAX).is_some());
+        if first.is_some_and(|batch| batch.routed.as_ref().is_none_or(|it| !it.is_whole)) {
+            return Holder::Unrouted;
+        }
+        let lowest = |sink: &usize| self.watermark_without_open(1 << sink);
+        let sink = (0..self.sink_count).min_by_key(lowest);
+        match sink.filter(|sink| lowest(sink) < self.open_from.unwrap_or(i64::MAX)) {
+            Some(sink) if lowest(&sink) < self.next_offset => Holder::Sink(sink),
+            _ => Holder::Open,
+        }
+    }
+
+    /// How often something settled.
+    pub fn settles(&self) -> u64 {
+        self.settles
     }
 
     /// True when everything read is settled everywhere.
@@ -414,6 +454,26 @@ mod tests {
 
     fn ledger(sinks: usize, start: i64) -> Ledger {
         Ledger::new(sinks, start, DeliveryRules::all())
+    }
+
+    #[test]
+    fn what_the_watermark_waits_for_is_known() {
+        let mut ledger = ledger(2, 100);
+        assert_eq!(ledger.holder(), Holder::Nothing);
+        let sequence = ledger.read(100, 103);
+        assert_eq!(ledger.holder(), Holder::Unrouted);
+        let events = [event(100, 100, 0b01), event(101, 101, 0b10)];
+        ledger.routed(sequence, whole(&events, Some(102)));
+        assert_eq!(ledger.holder(), Holder::Sink(0));
+        ledger.settle(sequence, 0, [0]);
+        assert_eq!(ledger.holder(), Holder::Sink(1));
+        ledger.settle(sequence, 1, [1]);
+        assert_eq!((ledger.holder(), ledger.settles()), (Holder::Open, 2));
+        let next = ledger.read(103, 104);
+        ledger.routed(next, whole(&[event(102, 103, 0b01)], None));
+        assert_eq!(ledger.holder(), Holder::Sink(0));
+        ledger.settle(next, 0, [0]);
+        assert_eq!(ledger.holder(), Holder::Nothing);
     }
 
     #[test]

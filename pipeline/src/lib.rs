@@ -42,3 +42,4 @@ pub mod tables;
 pub mod telemetry;
 pub mod transform;
 pub mod unwrap;
+mod watch;

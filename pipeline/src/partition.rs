@@ -13,11 +13,13 @@ use riverhog_rules::event::{Event, EventTarget};
 use tokio::sync::{Semaphore, mpsc};
 use tokio::task::JoinHandle;
 
+use crate::clock;
 use crate::commit;
 use crate::dispatch::{Dispatch, Part};
 use crate::generation::Generation;
 use crate::source::{CommitEntry, RecordBatch};
 use crate::transform::{Ahead, BatchTransform, Carry, Position, Transformed};
+use crate::watch::Watch;
 
 /// Parts of one batch on their way at once: a record of a million lines is taken to the sinks piece
 /// by piece, whatever the budget says of its raw bytes.
@@ -49,6 +51,10 @@ pub(crate) struct HeldPartition {
     plain_until: i64,
     /// When the committed offset last moved, milliseconds by the wall clock.
     pub(crate) moved_at_ms: i64,
+    /// Whether anything moves.
+    pub(crate) watch: Watch,
+    /// The source was told to read no further.
+    pub(crate) is_held: bool,
 }
 
 impl HeldPartition {
@@ -66,6 +72,8 @@ impl HeldPartition {
             tokio::spawn(run(Arc::clone(&generation), Arc::clone(&transform), dispatch, work));
         HeldPartition {
             plain_until: generation.start,
+            watch: Watch::new((generation.start, 0), clock::instant()),
+            is_held: false,
             generation,
             queue,
             dispatcher,
@@ -149,6 +157,11 @@ impl HeldPartition {
         }
         // Records of files have no time.
         self.times.front().map(|(_, time)| *time).filter(|time| *time > 0)
+    }
+
+    /// Record time of the newest batch that was read and is not yet below the watermark.
+    pub(crate) fn newest_time_ms(&self) -> Option<i64> {
+        self.times.back().map(|(_, time)| *time).filter(|time| *time > 0)
     }
 
     /// Takes no more batches and stops dispatching those it has.

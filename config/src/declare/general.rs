@@ -33,6 +33,23 @@ pub(crate) static ROOT: Section = Section {
         )
         .default("25s")
         .beside_events(),
+        Setting::new(
+            "ahead_max",
+            Kind::Duration { min: 60_000, max: 7 * 86_400_000 },
+            "How far, in record time, a partition is read ahead of lines that wait for a halted \
+             destination. Beyond it the partition is read no further until that is cured.",
+        )
+        .default("1h")
+        .beside_events(),
+        Setting::new(
+            "stall_after",
+            Kind::Duration { min: 1_000, max: 86_400_000 },
+            "An assigned partition that has lag and of which nothing has moved for this long is an \
+             error in the log and `riverhog_partition_stalled`. Where a sink holds it, what the \
+             slowest sink waits before it sends is added.",
+        )
+        .default("5m")
+        .beside_events(),
     ],
     example: "memory   = \"256MiB\"\nunparsed = \"keep\"\n",
 };

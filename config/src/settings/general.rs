@@ -9,6 +9,10 @@ pub(crate) struct GeneralSettings {
     pub(crate) memory_bytes: u64,
     /// What a stop may take until what is not settled is left for the next start.
     pub(crate) stop_deadline_ms: u64,
+    /// How far a partition is read ahead of a halted destination, in record time.
+    pub(crate) ahead_max_ms: u64,
+    /// When a partition that stands still is told.
+    pub(crate) stall_after_ms: u64,
 }
 
 /// `[http]`: metrics and health.

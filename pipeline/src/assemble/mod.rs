@@ -237,6 +237,9 @@ fn source_runs(
         commit_interval: surroundings.commit_interval,
         revoke_wait: REVOKE_WAIT,
         stop_deadline: surroundings.stop_deadline,
+        ahead_max_ms: config.ahead_max_ms as i64,
+        stall_after: Duration::from_millis(config.stall_after_ms),
+        settle_max: sinks::settle_max(config, surroundings.share),
         rules: DeliveryRules::all(),
     };
     let sink_names: Arc<[String]> = config.sinks.iter().map(|sink| sink.name.clone()).collect();

@@ -8,11 +8,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use riverhog_config::{
-    Auth, Compression, ElasticsearchSink, Exclusive, ObjectSettings, Records, S3Sink, Sink,
+    Auth, Compression, Config, ElasticsearchSink, Exclusive, ObjectSettings, Records, S3Sink, Sink,
     SinkKind,
 };
 
 use super::{AssembleError, random};
+use crate::share::Share;
 use crate::sink::archive::footer::RecordKind;
 use crate::sink::archive::local::LocalStore;
 use crate::sink::archive::s3::{S3Settings, S3SettingsError, S3Store};
@@ -64,6 +65,17 @@ pub(super) async fn start(
             Ok(archive::spawn(context, cut.settings(fingerprint), stores))
         }
     }
+}
+
+/// What the slowest sink of a share waits before it sends what it holds.
+pub(super) fn settle_max(config: &Config, share: Share) -> Duration {
+    let here = config.sinks.iter().enumerate().filter(|(number, _)| share.has(*number));
+    let ages = here.map(|(_, sink)| match &sink.kind {
+        SinkKind::Elasticsearch(it) => it.batch.age_max_ms,
+        SinkKind::S3(it) => it.object.age_max_ms,
+        SinkKind::Local(it) => it.object.age_max_ms,
+    });
+    Duration::from_millis(ages.max().unwrap_or_default())
 }
 
 /// How to reach the store of an `elasticsearch` sink.

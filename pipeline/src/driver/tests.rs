@@ -24,6 +24,7 @@ struct Bed {
     cured: mpsc::Sender<Cured>,
     stop: watch::Sender<bool>,
     ended: JoinHandle<Ended>,
+    metrics: Metrics,
 }
 
 impl Bed {
@@ -58,17 +59,20 @@ impl Bed {
             stop: stopped,
             fingerprint,
             memory: Memory::new(64 << 20),
-            metrics,
+            metrics: metrics.clone(),
             health: Health::new(),
             settings: Settings {
                 commit_interval: Duration::from_secs(1),
                 revoke_wait: Duration::from_secs(1),
                 stop_deadline: Duration::from_secs(10),
+                ahead_max_ms: 3_600_000,
+                stall_after: Duration::from_mins(5),
+                settle_max: Duration::from_secs(1),
                 rules: DeliveryRules::all(),
             },
         };
         let ended = tokio::spawn(driver.run());
-        Bed { events, commands: asked, sink, cured, stop, ended }
+        Bed { events, commands: asked, sink, cured, stop, ended, metrics }
     }
 
     async fn tell(&self, event: SourceEvent) {
@@ -101,19 +105,29 @@ impl Bed {
 
     /// Reads lines, of which the sink is handed one at least.
     async fn read_lines(&mut self, epoch: u64, lines: &[&str]) -> Delivery {
+        self.read_at(epoch, lines, (0, 0)).await
+    }
+
+    /// As [`Bed::read_lines`], of records of a time, which begin at an offset.
+    async fn read_at(
+        &mut self,
+        epoch: u64,
+        lines: &[&str],
+        (time_ms, first): (i64, i64),
+    ) -> Delivery {
         let mut bytes = Vec::new();
         let mut records = Vec::new();
         for line in lines {
             let start = bytes.len();
             bytes.extend_from_slice(line.as_bytes());
             let value = Some((start as u32, bytes.len() as u32));
-            let (offset, headers) = (start as i64, (0, 0));
-            records.push(RecordEntry { offset, time_ms: 0, key: None, value, headers });
+            let (offset, headers) = (first + start as i64, (0, 0));
+            records.push(RecordEntry { offset, time_ms, key: None, value, headers });
             bytes.push(b'\n');
         }
         self.tell(SourceEvent::Records(RecordBatch {
             epoch,
-            next_offset: bytes.len() as i64,
+            next_offset: first + bytes.len() as i64,
             bytes,
             records,
             stamp: StampKind::None,
@@ -142,7 +156,9 @@ impl Bed {
                     reply.send(vec![CommitOutcome::Done; entries.len()]).unwrap();
                 }
                 SourceCommand::Close => break,
-                SourceCommand::Rewind { .. } | SourceCommand::StopReading => {}
+                SourceCommand::Rewind { .. }
+                | SourceCommand::Hold { .. }
+                | SourceCommand::StopReading => {}
             }
         }
         drop(events);
@@ -218,4 +234,76 @@ async fn what_a_cure_makes_it_read_again_is_waited_for() {
     again.batch.settle(0, [0]);
     bed.tell(SourceEvent::Finished).await;
     assert_eq!(bed.end().await, Ended::Read);
+}
+
+/// What the driver asks next, commits aside.
+async fn asked(bed: &mut Bed) -> SourceCommand {
+    loop {
+        match bed.commands.recv().await.unwrap() {
+            SourceCommand::Commit { entries, reply } => {
+                reply.send(vec![CommitOutcome::Done; entries.len()]).unwrap();
+            }
+            other => return other,
+        }
+    }
+}
+
+const HOUR_MS: i64 = 3_600_000;
+
+#[tokio::test(start_paused = true)]
+async fn far_ahead_of_a_halted_destination_nothing_is_read_until_the_cure() {
+    let mut bed = Bed::start();
+    bed.assign().await;
+    let first = bed.read_at(1, &["line"], (HOUR_MS, 0)).await;
+    first.batch.generation.give_up(0, "*");
+    first.batch.generation.set_end_offset(1_000);
+    let second = bed.read_at(1, &["line"], (2 * HOUR_MS, 5)).await;
+    second.batch.settle(0, [0]);
+    // An hour ahead is not too far; a millisecond more is.
+    tokio::time::sleep(Duration::from_secs(5)).await;
+    let third = bed.read_at(1, &["line"], (2 * HOUR_MS + 1, 10)).await;
+    third.batch.settle(0, [0]);
+    let SourceCommand::Hold { is_held: true, .. } = asked(&mut bed).await else {
+        panic!("it is to be held")
+    };
+    assert!(bed.metrics.render().contains(r#"reason="ahead_max""#));
+    bed.cured.send(Cured { sink: 0, destination: "*".to_owned() }).await.unwrap();
+    let SourceCommand::Rewind { offset: 0, epoch, .. } = asked(&mut bed).await else {
+        panic!("it is to be read again")
+    };
+    let again = bed.read_at(epoch, &["line"], (HOUR_MS, 0)).await;
+    again.batch.settle(0, [0]);
+    bed.stop.send_replace(true);
+    assert_eq!(bed.end().await, Ended::Settled);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_partition_that_stands_still_is_told_with_what_holds_it() {
+    let mut bed = Bed::start();
+    bed.assign().await;
+    let delivery = bed.read_at(1, &["line"], (HOUR_MS, 0)).await;
+    delivery.batch.generation.set_end_offset(1_000);
+    let stalled = |is: u8| {
+        format!("riverhog_partition_stalled{{partition=\"0\",topic=\"sample.log\"}} {is}\n")
+    };
+    // Five minutes, and the second that the sink waits by itself.
+    tokio::time::sleep(Duration::from_mins(5)).await;
+    let page = bed.metrics.render();
+    assert!(page.contains(&stalled(0)) && page.contains(r#"reason="sink",sink="a""#), "{page}");
+    tokio::time::sleep(Duration::from_secs(3)).await;
+    assert!(bed.metrics.render().contains(&stalled(1)), "{}", bed.metrics.render());
+    delivery.batch.settle(0, [0]);
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    let page = bed.metrics.render();
+    assert!(page.contains(&stalled(0)) && page.contains(r#"reason="source",sink="""#), "{page}");
+    // The broker gives nothing: it is asked once more from the same place.
+    let SourceCommand::Rewind { offset: 5, epoch, .. } = asked(&mut bed).await else {
+        panic!("the broker is to be asked again")
+    };
+    let next = bed.read_at(epoch, &["line"], (HOUR_MS, 5)).await;
+    next.batch.settle(0, [0]);
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    assert!(bed.metrics.render().contains(&stalled(0)));
+    bed.stop.send_replace(true);
+    assert_eq!(bed.end().await, Ended::Settled);
 }

@@ -254,6 +254,8 @@ impl FileSource {
                 command = commands.recv() => match command {
                     None | Some(SourceCommand::Close) => break,
                     Some(SourceCommand::StopReading) => reading = false,
+                    // A file has no record times by which it could be held.
+                    Some(SourceCommand::Hold { .. }) => {}
                     Some(SourceCommand::Commit { entries, reply }) => answer(entries.len(), reply),
                     Some(SourceCommand::Rewind { offset, epoch, .. }) => {
                         if let Some(Next::Tell(event)) = next.take() {

@@ -244,6 +244,13 @@ pub enum SourceCommand {
         /// The new generation; records of the old one may still arrive and are dropped.
         epoch: u64,
     },
+    /// Read this partition no further, or read on; a rewind reads on too.
+    Hold {
+        /// The partition.
+        partition: Partition,
+        /// Read no further.
+        is_held: bool,
+    },
     /// Read no more records; commits are still taken.
     StopReading,
     /// Commit nothing more, leave the group, end.

@@ -85,7 +85,17 @@ struct Partition {
     lag_lines: Option<i64>,
     lag_seconds: Option<f64>,
     commit_age_seconds: Option<f64>,
-    held: Option<String>,
+    held: Option<Hold>,
+    stalled: Option<u8>,
+}
+
+/// What the watermark of a partition waits for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Hold {
+    /// A word of a closed list.
+    pub reason: &'static str,
+    /// The sink, where it is one.
+    pub sink: Option<String>,
 }
 
 impl Default for Metrics {
@@ -372,8 +382,10 @@ fn declare_partition_gauges(meter: &Meter, state: &Arc<Mutex<State>>) {
                         KeyValue::new("topic", topic.clone()),
                         KeyValue::new("partition", i64::from(*partition)),
                     ];
-                    if name == HELD {
-                        labels.extend(known.held.clone().map(|held| KeyValue::new("reason", held)));
+                    if let Some(hold) = known.held.as_ref().filter(|_| name == HELD) {
+                        labels.push(KeyValue::new("reason", hold.reason));
+                        let sink = hold.sink.clone().unwrap_or_default();
+                        labels.push(KeyValue::new("sink", sink));
                     }
                     observer.observe(value, &labels);
                 }
@@ -389,15 +401,18 @@ fn declare_partition_gauges(meter: &Meter, state: &Arc<Mutex<State>>) {
     declare(COMMIT_AGE, "Time since the committed offset of a partition moved.", |partition| {
         partition.commit_age_seconds
     });
-    declare(HELD, "1 while a partition is not read on, with the reason.", |partition| {
-        partition.held.as_ref().map(|_| 1.0)
-    });
+    let help =
+        "What the watermark of a partition with lag waits for: always 1, the reason in a label.";
+    declare(HELD, help, |partition| partition.held.as_ref().map(|_| 1.0));
+    let help = "1 when an assigned partition with lag has stood still for stall_after.";
+    declare(STALLED, help, |partition| partition.stalled.map(f64::from));
 }
 
 const LAG_LINES: &str = "riverhog_lag_lines";
 const LAG_SECONDS: &str = "riverhog_lag_seconds";
 const COMMIT_AGE: &str = "riverhog_commit_age_seconds";
 const HELD: &str = "riverhog_partition_held";
+const STALLED: &str = "riverhog_partition_stalled";
 
 fn declare_halted_gauge(meter: &Meter, state: &Arc<Mutex<State>>) {
     let state = Arc::clone(state);
@@ -416,7 +431,7 @@ fn declare_halted_gauge(meter: &Meter, state: &Arc<Mutex<State>>) {
 /// The bound on the series of each metric.
 fn limit_series(instrument: &Instrument) -> Option<Stream> {
     let limit = match instrument.name() {
-        LAG_LINES | LAG_SECONDS | COMMIT_AGE | HELD => PARTITION_SERIES_MAX,
+        LAG_LINES | LAG_SECONDS | COMMIT_AGE | HELD | STALLED => PARTITION_SERIES_MAX,
         _ => SERIES_MAX,
     };
     Stream::builder().with_cardinality_limit(limit).build().ok()
@@ -484,7 +499,9 @@ mod tests {
         metrics.archive_live_prefixes("archive", 12);
         metrics.partition_lag("logs", 3, 1_000, 2.5);
         metrics.partition_commit_age("logs", 3, 0.5);
-        metrics.partition_held("logs", 3, "memory");
+        let hold = Hold { reason: "sink", sink: Some("search".to_owned()) };
+        metrics.partition_held("logs", 3, Some(hold));
+        metrics.partition_stalled("logs", 3, true);
         metrics.commits("done", 4);
         metrics.table_reloads("failed", 1);
         metrics.memory("batches", 1 << 20);
@@ -520,6 +537,7 @@ mod tests {
             "riverhog_parse_lines_total",
             "riverhog_parse_seconds",
             "riverhog_partition_held",
+            "riverhog_partition_stalled",
             "riverhog_peel_overwritten_frames_total",
             "riverhog_rebalances_total",
             "riverhog_redacted_values_total",
@@ -577,7 +595,8 @@ mod tests {
                 "riverhog_lag_lines{partition=\"3\",topic=\"logs\"} 1000",
                 "riverhog_lag_seconds{partition=\"3\",topic=\"logs\"} 2.5",
                 "riverhog_commit_age_seconds{partition=\"3\",topic=\"logs\"} 0.5",
-                "riverhog_partition_held{partition=\"3\",reason=\"memory\",topic=\"logs\"} 1",
+                "riverhog_partition_held{partition=\"3\",reason=\"sink\",sink=\"search\",topic=\"logs\"} 1",
+                "riverhog_partition_stalled{partition=\"3\",topic=\"logs\"} 1",
                 "riverhog_memory_bytes{part=\"batches\"} 1048576",
                 "riverhog_memory_limit_bytes 268435456",
                 concat!("riverhog_build_info{version=\"", env!("CARGO_PKG_VERSION"), "\"} 1"),
@@ -612,7 +631,7 @@ mod tests {
         let metrics = all();
         metrics.partition_lag("logs", 4, 9, 0.25);
         check(&metrics, &["riverhog_lag_lines{partition=\"4\",topic=\"logs\"} 9"]);
-        metrics.partition_held("logs", 3, "");
+        metrics.partition_held("logs", 3, None);
         check_absent(&metrics, "riverhog_partition_held");
         metrics.partition_gone("logs", 3);
         check_absent(&metrics, "partition=\"3\"");

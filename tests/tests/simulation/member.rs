@@ -33,6 +33,8 @@ use crate::world::{BUCKETS, Told};
 
 /// How often the simulated source looks at the broker.
 const POLL: Duration = Duration::from_millis(4);
+/// Little, so that halted destinations hold partitions in many runs.
+const AHEAD_MAX_MS: i64 = 40;
 
 pub(crate) struct Member {
     pub(crate) number: usize,
@@ -159,6 +161,9 @@ impl Parts {
             commit_interval: Duration::from_millis(60),
             revoke_wait: Duration::from_millis(80),
             stop_deadline: Duration::from_secs(4),
+            ahead_max_ms: AHEAD_MAX_MS,
+            stall_after: Duration::from_mins(1),
+            settle_max: Duration::from_millis(2_500),
             rules: self.rules,
         };
         Driver {
@@ -247,6 +252,8 @@ struct Reading {
     incarnation: u64,
     /// The broker's number of this assignment.
     generation: u64,
+    /// Read no further.
+    is_held: bool,
 }
 
 struct SimSource {
@@ -317,6 +324,12 @@ impl SimSource {
                 if let Some(reading) = self.held.get_mut(&(partition.number as usize)) {
                     reading.position = offset;
                     reading.epoch = epoch;
+                    reading.is_held = false;
+                }
+            }
+            SourceCommand::Hold { partition, is_held } => {
+                if let Some(reading) = self.held.get_mut(&(partition.number as usize)) {
+                    reading.is_held = is_held;
                 }
             }
             SourceCommand::StopReading => self.reading = false,
@@ -354,7 +367,7 @@ impl SimSource {
             let (position, metadata) = commit.unwrap_or((world.logs[partition].low, String::new()));
             let incarnation = world.logs[partition].incarnation;
             let generation = world.seats[partition].generation;
-            let reading = Reading { epoch, position, incarnation, generation };
+            let reading = Reading { epoch, position, incarnation, generation, is_held: false };
             self.held.insert(partition, reading);
             Assigned {
                 partition: name(partition),
@@ -419,7 +432,7 @@ impl SimSource {
 
     fn read(&mut self, partition: usize) {
         let Some(reading) = self.held.get_mut(&partition) else { return };
-        if self.ahead.len() > 8 {
+        if self.ahead.len() > 8 || reading.is_held {
             return;
         }
         let Some(permit) = self.memory.try_batch(1000) else { return };

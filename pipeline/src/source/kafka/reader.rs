@@ -63,6 +63,8 @@ pub(super) struct Active {
     pub(super) out_of_range: Option<Instant>,
     /// Not read: it goes.
     pub(super) leaving: bool,
+    /// Not read: the driver says so.
+    pub(super) held: bool,
     /// The broker refuses the source's own fields too.
     pub(super) bare_metadata: bool,
 }
@@ -229,7 +231,7 @@ impl Reader {
             }
             let active = &self.active[self.turn];
             let ready = active.moving.is_none() && active.out_of_range.is_none();
-            if ready && !active.leaving {
+            if ready && !active.leaving && !active.held {
                 match self.read_one(self.batch_bytes as u64, busy) {
                     Blocked::No => {}
                     blocked => return blocked,

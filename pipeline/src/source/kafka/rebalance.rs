@@ -224,6 +224,7 @@ impl Reader {
                 moving: None,
                 out_of_range: None,
                 leaving: false,
+                held: false,
                 bare_metadata: false,
             });
         }

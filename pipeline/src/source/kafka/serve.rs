@@ -133,7 +133,13 @@ impl Reader {
                 if let Some(index) = self.position(&partition) {
                     self.active[index].epoch = epoch;
                     self.active[index].out_of_range = None;
+                    self.active[index].held = false;
                     self.move_to(index, offset);
+                }
+            }
+            SourceCommand::Hold { partition, is_held } => {
+                if let Some(index) = self.position(&partition) {
+                    self.active[index].held = is_held;
                 }
             }
             SourceCommand::StopReading => self.reading = false,

@@ -8,7 +8,7 @@ use std::sync::MutexGuard;
 use opentelemetry::KeyValue;
 use opentelemetry::metrics::Counter;
 
-use super::{Metrics, Partition, State, lock};
+use super::{Hold, Metrics, Partition, State, lock};
 
 /// Every value of the label `outcome` of `riverhog_sink_lines_total`.
 const SINK_LINE_OUTCOMES: [&str; 6] = ["done", "known", "retry", "refused", "given_up", "skipped"];
@@ -215,10 +215,14 @@ impl Metrics {
         });
     }
 
-    /// Why a partition is not read on for now; an empty reason: it is read again.
-    pub fn partition_held(&self, topic: &str, partition: i32, reason: &str) {
-        let held = (!reason.is_empty()).then(|| reason.to_owned());
-        self.partition(topic, partition, |state| state.held = held);
+    /// What the watermark of a partition waits for; `None` when it waits for nothing.
+    pub fn partition_held(&self, topic: &str, partition: i32, hold: Option<Hold>) {
+        self.partition(topic, partition, |state| state.held = hold);
+    }
+
+    /// Whether a partition with lag has stood still for too long.
+    pub fn partition_stalled(&self, topic: &str, partition: i32, is_stalled: bool) {
+        self.partition(topic, partition, |state| state.stalled = Some(u8::from(is_stalled)));
     }
 
     /// A partition is no longer ours: all its series end. To be called after the last of the other
