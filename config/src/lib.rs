@@ -82,6 +82,8 @@ pub struct Config {
     /// steps look things up in, in the order of the plan.
     pub table_files: Vec<PathBuf>,
     settings_hash: u64,
+    /// Of the settings that bear on no event.
+    beside_hash: u64,
 }
 
 impl Config {
@@ -112,6 +114,12 @@ impl Config {
         }
         let fingerprint = fingerprint::combine(self.settings_hash, &hashes);
         Ok((!hashes.is_empty()).then_some((tables, fingerprint)))
+    }
+
+    /// True when the other says the same in all settings but secrets. The texts of tables, keys
+    /// and certificates are not looked at; those of pattern files are.
+    pub fn is_same_but_for_secrets(&self, other: &Config) -> bool {
+        (self.settings_hash, self.beside_hash) == (other.settings_hash, other.beside_hash)
     }
 
     fn check_columns(&self, path: &Path, are_same: bool) -> Result<(), Report> {
@@ -162,7 +170,8 @@ pub fn load(path: &Path, env: &dyn Env) -> Result<Config, Report> {
         Some(compiled) if problems.iter().all(|it| it.severity == Severity::Warning) => {
             let resolved = context.take_resolved();
             let settings_hash = fingerprint::of_settings(resolved, env.program_version());
-            Ok(assemble(drafts, compiled, settings_hash, problems))
+            let beside_hash = fingerprint::of_settings(context.take_beside(), "");
+            Ok(assemble(drafts, compiled, (settings_hash, beside_hash), problems))
         }
         _ => Err(Report { diagnostics: problems, counts }),
     }
@@ -171,7 +180,7 @@ pub fn load(path: &Path, env: &dyn Env) -> Result<Config, Report> {
 fn assemble(
     drafts: Drafts,
     compiled: compile::Compiled,
-    settings_hash: u64,
+    (settings_hash, beside_hash): (u64, u64),
     warnings: Vec<Diagnostic>,
 ) -> Config {
     let counts = drafts.counts();
@@ -199,5 +208,6 @@ fn assemble(
         counts,
         table_files: compiled.tables.paths,
         settings_hash,
+        beside_hash,
     }
 }

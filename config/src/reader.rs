@@ -19,13 +19,16 @@ pub(crate) struct Context<'a> {
     pub(crate) broken: bool,
     problems: RefCell<Vec<Diagnostic>>,
     resolved: RefCell<Vec<(String, String)>>,
+    /// What bears on no event, without secrets.
+    beside: RefCell<Vec<(String, String)>>,
     secrets: RefCell<Vec<Place>>,
 }
 
 impl<'a> Context<'a> {
     pub(crate) fn new(folder: &'a Path, broken: bool) -> Self {
         let (problems, resolved) = (RefCell::default(), RefCell::default());
-        Self { folder, broken, problems, resolved, secrets: RefCell::default() }
+        let (beside, secrets) = (RefCell::default(), RefCell::default());
+        Self { folder, broken, problems, resolved, beside, secrets }
     }
 
     pub(crate) fn report(&self, problem: Diagnostic) {
@@ -60,6 +63,11 @@ impl<'a> Context<'a> {
 
     pub(crate) fn take_resolved(&self) -> Vec<(String, String)> {
         self.resolved.take()
+    }
+
+    /// Resolved values that bear on no event, without secrets.
+    pub(crate) fn take_beside(&self) -> Vec<(String, String)> {
+        self.beside.take()
     }
 }
 
@@ -145,6 +153,8 @@ impl<'a> Reader<'a> {
         let name = key.split(['[', '.']).next().unwrap_or(key);
         if self.section.setting(name).is_none_or(|setting| setting.bears_on_events) {
             self.context.note(self.name_of(key), value);
+        } else {
+            self.context.beside.borrow_mut().push((self.name_of(key), value.into()));
         }
     }
 

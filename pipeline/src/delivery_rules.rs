@@ -49,6 +49,8 @@ pub struct DeliveryRules {
     pub dead_letter_before_settling: bool,
     /// Lines of a halted destination stay unsettled.
     pub halted_lines_stay_unsettled: bool,
+    /// What did not settle before a reload is read again from the watermark.
+    pub reload_reads_again: bool,
     /// Records that were read for an earlier generation are dropped.
     pub stale_records_are_dropped: bool,
 }
@@ -74,6 +76,7 @@ impl DeliveryRules {
             own_conflict_is_done: true,
             dead_letter_before_settling: true,
             halted_lines_stay_unsettled: true,
+            reload_reads_again: true,
             stale_records_are_dropped: true,
         }
     }
@@ -102,6 +105,7 @@ impl DeliveryRules {
         ("own_conflict_is_done", |rules| rules.own_conflict_is_done = false),
         ("dead_letter_before_settling", |rules| rules.dead_letter_before_settling = false),
         ("halted_lines_stay_unsettled", |rules| rules.halted_lines_stay_unsettled = false),
+        ("reload_reads_again", |rules| rules.reload_reads_again = false),
         ("stale_records_are_dropped", |rules| rules.stale_records_are_dropped = false),
     ];
 }

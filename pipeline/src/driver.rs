@@ -4,6 +4,7 @@
 //! Invariant: one recovery path for crash, revoke, lost race and cured halt alike: forget, and read
 //! again from the watermark. Next stop of a batch: [`crate::partition`].
 
+mod hand_over;
 mod observe;
 
 use std::collections::BTreeMap;
@@ -27,6 +28,7 @@ use crate::source::{
 use crate::telemetry::health::Health;
 use crate::telemetry::metrics::Metrics;
 use crate::transform::BatchTransform;
+pub use hand_over::{Begin, Handover};
 
 /// How often a revoke or a stop looks whether it is done.
 const DRAIN_TICK: Duration = Duration::from_millis(20);
@@ -72,6 +74,8 @@ pub enum Ended {
 pub struct Driver {
     /// The source.
     pub link: SourceLink,
+    /// What the driver before it held, if there was one.
+    pub begin: Option<Begin>,
     /// What makes events of records.
     pub transform: Arc<dyn BatchTransform>,
     /// The sinks and the dead letters.
@@ -80,6 +84,8 @@ pub struct Driver {
     pub cured: mpsc::Receiver<Cured>,
     /// Turns true when the process is to stop.
     pub stop: watch::Receiver<bool>,
+    /// Turns true when the source is to go on under another driver.
+    pub hand_over: watch::Receiver<bool>,
     /// Fingerprint of the configuration, its tables and the program; another one means that
     /// `transform` was offered other tables.
     pub fingerprint: watch::Receiver<Arc<str>>,
@@ -115,24 +121,29 @@ struct Running {
 impl Driver {
     /// Runs until stopped, the source is finished, or it fails.
     pub async fn run(self) -> Ended {
-        let fingerprint = Arc::clone(&self.fingerprint.borrow());
-        let mut running = Running {
-            driver: self,
+        self.run_or_hand_over().await.0
+    }
+}
+
+impl Running {
+    fn new(driver: Driver) -> Running {
+        let fingerprint = Arc::clone(&driver.fingerprint.borrow());
+        Running {
+            driver,
             held: BTreeMap::new(),
             settled: Arc::new(Notify::new()),
             committing: None,
             fingerprint,
             start_time_ms: None,
             is_read: false,
-        };
-        // They may have changed while the source was started.
-        running.swap_tables();
-        running.run().await
+        }
     }
-}
 
-impl Running {
-    async fn run(mut self) -> Ended {
+    async fn run(mut self) -> (Ended, Option<Handover>) {
+        // They may have changed while the source was started.
+        self.swap_tables();
+        self.take_over().await;
+        let mut hand_over = self.driver.hand_over.clone();
         let mut tick = tokio::time::interval(self.driver.settings.commit_interval);
         tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut stop = self.driver.stop.clone();
@@ -140,6 +151,12 @@ impl Running {
             tokio::select! {
                 biased;
                 () = stopped(&mut stop) => break self.stop().await,
+                () = stopped(&mut hand_over) => match self.prepare_hand_over().await {
+                    Ended::Settled | Ended::Deadline => {
+                        return (Ended::Settled, Some(self.hand_over()));
+                    }
+                    ended @ (Ended::Read | Ended::Failed(_)) => break ended,
+                },
                 outcomes = outcomes(&mut self.committing) => self.committed(outcomes),
                 Some(cured) = self.driver.cured.recv() => self.read_again(&cured).await,
                 Ok(()) = self.driver.fingerprint.changed() => self.swap_tables(),
@@ -156,19 +173,8 @@ impl Running {
         for held in self.held.values() {
             held.end();
         }
-        self.leave().await;
-        ended
-    }
-
-    /// Waits until the source has left its group: the partitions of a process that ends before are
-    /// read by nobody until its session has timed out.
-    async fn leave(&mut self) {
-        self.command(SourceCommand::Close).await;
-        let events = &mut self.driver.link.events;
-        let left = async { while events.recv().await.is_some() {} };
-        if tokio::time::timeout(LEAVE_MAX, left).await.is_err() {
-            tracing::warn!("the source took too long to leave its group");
-        }
+        leave(self.driver.link).await;
+        (ended, None)
     }
 
     async fn take(&mut self, event: SourceEvent) {
@@ -555,6 +561,18 @@ fn is_drained(held: &HeldPartition, is_read: bool) -> bool {
 fn is_settled(held: &HeldPartition, is_read: bool) -> bool {
     let ledger = held.generation.ledger();
     if is_read { ledger.is_settled() } else { ledger.owes_nothing() }
+}
+
+/// Waits until a source has left its group: the partitions of a process that ends before are read
+/// by nobody until its session has timed out.
+pub async fn leave(mut link: SourceLink) {
+    if link.commands.send(SourceCommand::Close).await.is_err() {
+        tracing::debug!("the source has gone");
+    }
+    let left = async { while link.events.recv().await.is_some() {} };
+    if tokio::time::timeout(LEAVE_MAX, left).await.is_err() {
+        tracing::warn!("the source took too long to leave its group");
+    }
 }
 
 /// Waits until the process is to stop; for ever when nobody can say so any more.

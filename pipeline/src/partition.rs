@@ -139,7 +139,12 @@ impl HeldPartition {
         (offset, (offset >= self.plain_until).then(|| own.collect()))
     }
 
-    fn commit_entry(&self, fingerprint: &str, start_time_ms: Option<i64>) -> CommitEntry {
+    /// As [`HeldPartition::commit`], whether it was committed or not.
+    pub(crate) fn commit_entry(
+        &self,
+        fingerprint: &str,
+        start_time_ms: Option<i64>,
+    ) -> CommitEntry {
         let (offset, own) = self.watermarks();
         let own = own.as_deref().filter(|_| !self.plain_metadata);
         let metadata = commit::encode(offset, fingerprint, own, start_time_ms);
@@ -162,6 +167,11 @@ impl HeldPartition {
     /// Record time of the newest batch that was read and is not yet below the watermark.
     pub(crate) fn newest_time_ms(&self) -> Option<i64> {
         self.times.back().map(|(_, time)| *time).filter(|time| *time > 0)
+    }
+
+    /// First offset that was not read.
+    pub(crate) fn next_offset(&self) -> i64 {
+        self.generation.ledger().next_offset()
     }
 
     /// Takes no more batches and stops dispatching those it has.

@@ -62,7 +62,7 @@ pub async fn follow(config: Arc<Config>, swap: TableSwap, metrics: Metrics) {
 
 /// What tells one state of a file from another: when it was changed, how long it is, and when its
 /// permissions were set.
-type Stamp = ((i64, i64), u64, (i64, i64));
+pub(crate) type Stamp = ((i64, i64), u64, (i64, i64));
 
 /// A file at the last look.
 #[derive(PartialEq)]
@@ -129,14 +129,14 @@ impl Follower {
     }
 }
 
-async fn stamp(path: &Path) -> io::Result<Stamp> {
+pub(crate) async fn stamp(path: &Path) -> io::Result<Stamp> {
     let metadata = tokio::fs::metadata(path).await?;
     let changed = (metadata.mtime(), metadata.mtime_nsec());
     Ok((changed, metadata.len(), (metadata.ctime(), metadata.ctime_nsec())))
 }
 
-/// A log line has no room for snippets; the messages name the line.
-fn in_a_line(report: &Report) -> String {
+/// A report in a line of the log, which has no room for snippets; the messages name the line.
+pub(crate) fn in_a_line(report: &Report) -> String {
     let problems = report.diagnostics.iter();
     let texts: Vec<String> = problems.map(|it| format!("{} ({})", it.message, it.help)).collect();
     texts.join("; ")

@@ -20,13 +20,14 @@ use tokio::task::JoinSet;
 use crate::backoff::Jitter;
 use crate::delivery_rules::DeliveryRules;
 use crate::dispatch::Dispatch;
-use crate::driver::{self, Driver, Ended};
+use crate::driver::{self, Driver, Ended, Handover};
 use crate::memory::Memory;
 use crate::share::Share;
 use crate::sink::archive::s3::S3SettingsError;
 use crate::sink::elasticsearch::http::HttpSetupError;
 use crate::sink::{Cured, RetrySettings, SinkContext, SinkHandle};
 use crate::source::error::SourceError;
+use crate::source::kafka::KafkaSettings;
 use crate::tables::TableSwap;
 use crate::telemetry::health::Health;
 use crate::telemetry::metrics::Metrics;
@@ -110,7 +111,15 @@ pub struct Surroundings {
 pub struct Pipeline {
     sources: Vec<SourceRun>,
     tables: TableSwap,
+    memory: Memory,
     stop: watch::Sender<bool>,
+    hand_over: watch::Sender<bool>,
+}
+
+/// A Kafka source that goes on under the next pipeline, if that has one of the same settings.
+pub struct Handed {
+    settings: Box<KafkaSettings>,
+    handover: Handover,
 }
 
 /// One source on its way to a driver.
@@ -127,21 +136,26 @@ struct SourceRun {
     health: Health,
     settings: driver::Settings,
     stop: watch::Receiver<bool>,
+    hand_over: watch::Receiver<bool>,
     fingerprint: watch::Receiver<Arc<str>>,
 }
 
 impl Pipeline {
-    /// Builds all parts and starts sinks and dead letters. Nothing is read yet.
+    /// Builds all parts and starts sinks and dead letters. Nothing is read yet. `before`: the
+    /// pipeline that this one is to follow.
     ///
     /// # Errors
     /// The first part whose settings are of no use.
     pub async fn assemble(
         config: &Config,
         surroundings: &Surroundings,
+        before: Option<&Following>,
     ) -> Result<Pipeline, AssembleError> {
         let Surroundings { metrics, health, stop, share, .. } = surroundings;
         let rules = DeliveryRules::all();
-        let memory = Memory::new(config.memory_bytes);
+        let kept = before.map(|it| &it.memory).filter(|it| it.limit() == config.memory_bytes);
+        // Sources that go on hold permits of it.
+        let memory = kept.cloned().unwrap_or_else(|| Memory::new(config.memory_bytes));
         let jitter = Arc::new(Jitter::new(random()));
         let retry = RetrySettings::default();
         let dead_letters = dead_letters::start(config, &retry, &jitter, metrics, rules)?;
@@ -173,10 +187,17 @@ impl Pipeline {
         let (share, metrics) = (*share, metrics.clone());
         let dispatch = Dispatch { sinks: handles.into(), dead_letters, share, metrics };
         let (fingerprint, _) = watch::channel(config.fingerprint.as_str().into());
-        let sources = source_runs(config, surroundings, &dispatch, &memory, (cures, &fingerprint));
+        let (hand_over, handing) = watch::channel(false);
+        let around = Around { dispatch, memory: memory.clone(), hand_over: handing };
+        let sources = source_runs(config, surroundings, &around, (cures, &fingerprint));
         let transforms = sources.iter().map(|source| Arc::clone(&source.transform)).collect();
         let tables = TableSwap::new(transforms, fingerprint);
-        Ok(Pipeline { sources, tables, stop: stop.clone() })
+        Ok(Pipeline { sources, tables, memory, stop: stop.clone(), hand_over })
+    }
+
+    /// What the next pipeline must know of this one, and how this one is told to give way.
+    pub fn following(&self) -> Following {
+        Following { memory: self.memory.clone(), hand_over: self.hand_over.clone() }
     }
 
     /// Takes another host table to all sources while they run.
@@ -184,28 +205,66 @@ impl Pipeline {
         self.tables.clone()
     }
 
-    /// Reads until every source has ended or the pipeline is told to stop. When one source fails,
-    /// the others are stopped.
+    /// Reads until every source has ended or the pipeline is told to stop.
     ///
     /// # Errors
     /// A source whose settings are of no use.
     pub async fn run(self) -> Result<Ended, AssembleError> {
-        let mut running = JoinSet::new();
+        self.run_after(Vec::new()).await.0
+    }
+
+    /// As [`Pipeline::run`], or until it is told to give way; then its Kafka sources come back.
+    /// `handed`: those of the pipeline before. When one source fails, the others are stopped.
+    ///
+    /// # Errors
+    /// A source whose settings are of no use.
+    pub async fn run_after(
+        self,
+        mut handed: Vec<Handed>,
+    ) -> (Result<Ended, AssembleError>, Vec<Handed>) {
+        let mut taken = Vec::new();
         for source in self.sources {
-            running.spawn(source.run());
+            let settings = source.kafka_settings();
+            let same = |it: &Handed| settings.as_ref() == Some(&*it.settings);
+            let place = handed.iter().position(same);
+            taken.push((source, place.map(|place| handed.swap_remove(place))));
+        }
+        // Their partitions are free before others ask for them.
+        for Handed { settings, handover } in handed {
+            tracing::info!(group = %settings.group, "a source that is no longer the same ends");
+            driver::leave(handover.link).await;
+        }
+        let mut running = JoinSet::new();
+        for (source, handed) in taken {
+            running.spawn(source.run(handed));
         }
         let mut all = Ok(Ended::Read);
+        let mut back = Vec::new();
         while let Some(joined) = running.join_next().await {
-            let one = match joined {
-                Ok(one) => one,
-                Err(panic) => Ok(Ended::Failed(format!("a driver broke off: {panic}"))),
-            };
+            let (one, handed) = joined.unwrap_or_else(|panic| {
+                (Ok(Ended::Failed(format!("a driver broke off: {panic}"))), None)
+            });
+            back.extend(handed);
             if matches!(one, Err(_) | Ok(Ended::Failed(_))) {
                 self.stop.send_replace(true);
             }
             all = worse(all, one);
         }
-        all
+        (all, back)
+    }
+}
+
+/// A pipeline as the one after it sees it.
+#[derive(Debug, Clone)]
+pub struct Following {
+    memory: Memory,
+    hand_over: watch::Sender<bool>,
+}
+
+impl Following {
+    /// Tells the pipeline to give way.
+    pub fn give_way(&self) {
+        self.hand_over.send_replace(true);
     }
 }
 
@@ -224,11 +283,17 @@ fn worse(
     if weight(&one) > weight(&before) { one } else { before }
 }
 
+/// What all sources of a pipeline share.
+struct Around {
+    dispatch: Dispatch,
+    memory: Memory,
+    hand_over: watch::Receiver<bool>,
+}
+
 fn source_runs(
     config: &Config,
     surroundings: &Surroundings,
-    dispatch: &Dispatch,
-    memory: &Memory,
+    around: &Around,
     (cures, fingerprint): (mpsc::Receiver<Cured>, &watch::Sender<Arc<str>>),
 ) -> Vec<SourceRun> {
     let count = config.sources.len();
@@ -252,9 +317,10 @@ fn source_runs(
             surroundings.metrics.clone(),
         )),
         kafka_sources,
-        dispatch: dispatch.clone(),
+        dispatch: around.dispatch.clone(),
         cured,
-        memory: memory.clone(),
+        memory: around.memory.clone(),
+        hand_over: around.hand_over.clone(),
         share: surroundings.share,
         sink_names: Arc::clone(&sink_names),
         metrics: surroundings.metrics.clone(),
@@ -292,32 +358,61 @@ fn fan_out(mut cures: mpsc::Receiver<Cured>, count: usize) -> Vec<mpsc::Receiver
 }
 
 impl SourceRun {
-    async fn run(mut self) -> Result<Ended, AssembleError> {
-        let room = sources::Room {
+    fn room(&self) -> sources::Room<'_> {
+        sources::Room {
             memory: &self.memory,
             kafka_sources: self.kafka_sources,
             revoke_wait: REVOKE_WAIT,
-        };
-        let starting = sources::start(&self.source, room, (self.share, &self.sink_names));
-        let link = tokio::select! {
-            biased;
-            // Nothing was read, so nothing is unsettled.
-            _ = self.stop.wait_for(|stop| *stop) => return Ok(Ended::Settled),
-            link = starting => link?,
+        }
+    }
+
+    /// `None` for a source that is not Kafka.
+    fn kafka_settings(&self) -> Option<KafkaSettings> {
+        let kafka = self.source.kafka()?;
+        Some(sources::kafka_settings(&self.source, kafka, self.room(), self.share()))
+    }
+
+    fn share(&self) -> (Share, &[String]) {
+        (self.share, &self.sink_names)
+    }
+
+    async fn run(self, handed: Option<Handed>) -> (Result<Ended, AssembleError>, Option<Handed>) {
+        let settings = self.kafka_settings().map(Box::new);
+        let (link, begin) = if let Some(handed) = handed {
+            let (link, begin) = handed.handover.split();
+            (link, Some(begin))
+        } else {
+            let starting = sources::start(&self.source, self.room(), self.share());
+            let (mut stop, mut hand_over) = (self.stop.clone(), self.hand_over.clone());
+            let link = tokio::select! {
+                biased;
+                // Nothing was read, so nothing is unsettled.
+                _ = stop.wait_for(|stop| *stop) => return (Ok(Ended::Settled), None),
+                _ = hand_over.wait_for(|it| *it) => return (Ok(Ended::Settled), None),
+                link = starting => link,
+            };
+            match link {
+                Ok(link) => (link, None),
+                Err(error) => return (Err(error), None),
+            }
         };
         let driver = Driver {
             link,
+            begin,
             transform: self.transform,
             dispatch: self.dispatch,
             cured: self.cured,
             stop: self.stop,
+            hand_over: self.hand_over,
             fingerprint: self.fingerprint,
             memory: self.memory,
             metrics: self.metrics,
             health: self.health,
             settings: self.settings,
         };
-        Ok(driver.run().await)
+        let (ended, handover) = driver.run_or_hand_over().await;
+        let handed = handover.zip(settings);
+        (Ok(ended), handed.map(|(handover, settings)| Handed { settings, handover }))
     }
 }
 

@@ -56,7 +56,8 @@ async fn file_source(
     file::spawn(&settings, memory.clone()).await
 }
 
-fn kafka_settings(
+/// The settings of a Kafka source.
+pub(super) fn kafka_settings(
     source: &Source,
     kafka: &KafkaSource,
     room: Room<'_>,

@@ -40,6 +40,14 @@ pub(crate) enum CommandError {
 }
 
 impl CommandError {
+    /// In a line of the log, which has no room for snippets.
+    pub(crate) fn in_a_line(&self) -> String {
+        match self {
+            CommandError::Config(report) => crate::tables::in_a_line(report),
+            other => other.to_string(),
+        }
+    }
+
     /// What was given is wrong.
     pub(crate) fn wrong(message: impl Into<String>) -> CommandError {
         CommandError::Other { exit: Exit::WrongInput, message: message.into(), help: None }

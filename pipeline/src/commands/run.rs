@@ -10,23 +10,19 @@ use std::time::Duration;
 
 use clap::Args;
 use riverhog_config::{Config, Sink, SinkKind, Source, SourceKind, Topics};
-use tokio::sync::watch;
+use tokio::sync::{mpsc, watch};
 
+use super::keep::{End, Keeper};
+use super::reload::{self, Requests};
 use super::signals::Signals;
 use super::{CommandError, ConfigArg, Console, Exit, load, runtime};
-use crate::assemble::{AssembleError, Pipeline, Surroundings};
+use crate::assemble::AssembleError;
 use crate::driver::Ended;
 use crate::share::Share;
-use crate::tables;
 use crate::telemetry::health::Health;
 use crate::telemetry::http::Server;
 use crate::telemetry::log::{self, LogFormat};
 use crate::telemetry::metrics::Metrics;
-
-/// Between two commits.
-const COMMIT_INTERVAL: Duration = Duration::from_secs(1);
-/// What a stop may take beyond its deadline: last commits, leaving the group.
-const STOP_GRACE: Duration = Duration::from_secs(15);
 
 const EXAMPLES: &str = "Examples:
   riverhog run                               the configuration in riverhog.toml
@@ -38,6 +34,10 @@ const EXAMPLES: &str = "Examples:
 The first SIGTERM or SIGINT stops in order: what is read is delivered and committed within the
 deadline. The second ends at once; what is not committed is read again at the next start.
 
+SIGHUP loads the configuration again: one that cannot be used changes nothing and says why in the
+log; else what is read is delivered within the deadline, and reading goes on under the new one
+without leaving the group.
+
 Exit codes: 0 everything read was settled, 1 failed, 2 the configuration is wrong, 3 the deadline
 passed with lines unsettled (they are read again), 130 ended by a second signal, or by a first one
 before a file was read to its end.";
@@ -47,17 +47,20 @@ before a file was read to its end.";
 #[command(after_help = EXAMPLES)]
 pub(super) struct RunArgs {
     #[command(flatten)]
-    config: ConfigArg,
+    pub(super) config: ConfigArg,
     /// What a stop may take, such as 30s; in place of `stop_deadline` in the configuration
     #[arg(long, value_name = "TIME", value_parser = duration)]
-    stop_deadline: Option<Duration>,
+    pub(super) stop_deadline: Option<Duration>,
     /// Run these sinks alone, as the consumer group `<group>.<sink>`, which begins where `<group>`
     /// has come to; other sinks are run by processes of their own, and none waits for another
     #[arg(long, value_name = "SINK,…", value_delimiter = ',')]
-    sinks: Vec<String>,
+    pub(super) sinks: Vec<String>,
     /// Where `/metrics` and `/health` are served, in place of `listen` in `[http]`
     #[arg(long, value_name = "HOST:PORT")]
-    listen: Option<SocketAddr>,
+    pub(super) listen: Option<SocketAddr>,
+    /// Load the configuration again when one of its files has changed, as a SIGHUP does
+    #[arg(long)]
+    watch: bool,
 }
 
 pub(super) fn run(args: &RunArgs, console: Console) -> Result<Exit, CommandError> {
@@ -73,12 +76,12 @@ pub(super) fn run(args: &RunArgs, console: Console) -> Result<Exit, CommandError
 }
 
 /// The flag's, else the configuration's.
-fn deadline(given: Option<Duration>, config: &Config) -> Duration {
+pub(super) fn deadline(given: Option<Duration>, config: &Config) -> Duration {
     given.unwrap_or(Duration::from_millis(config.stop_deadline_ms))
 }
 
 /// The sinks to run: those named, else all.
-fn share(config: &Config, wanted: &[String]) -> Result<Share, CommandError> {
+pub(super) fn share(config: &Config, wanted: &[String]) -> Result<Share, CommandError> {
     let names: Vec<&str> = config.sinks.iter().map(|sink| sink.name.as_str()).collect();
     if wanted.is_empty() {
         return Ok(Share::all(names.len()));
@@ -95,51 +98,22 @@ fn share(config: &Config, wanted: &[String]) -> Result<Share, CommandError> {
 }
 
 async fn carry(config: &Arc<Config>, args: &RunArgs, share: Share) -> Result<Exit, CommandError> {
-    let deadline = deadline(args.stop_deadline, config);
-    let mut signals = Signals::take()?;
+    let signals = Signals::take()?;
     let (metrics, health) = (Metrics::new(), Health::new());
     health.set_without_broker(!has_broker(config));
-    let server =
-        Server::start(args.listen.unwrap_or(config.http.listen), metrics.clone(), health.clone())
-            .await;
+    let listen = args.listen.unwrap_or(config.http.listen);
+    let server = Server::start(listen, metrics.clone(), health.clone()).await;
     let server = server.map_err(|error| {
         let failed = CommandError::failed(error.to_string());
         error.hint().into_iter().fold(failed, CommandError::with_help)
     })?;
     announce(config, &args.config.path, share, &server);
+    let (_asking, asked) = mpsc::channel(reload::REQUESTS_MAX);
+    let watched = args.watch.then_some(&*args.config.path);
+    let requests = Requests::take(asked, watched).await?;
     let (stop, _) = watch::channel(false);
-    let surroundings = Surroundings {
-        metrics: metrics.clone(),
-        health: health.clone(),
-        stop: stop.clone(),
-        stop_deadline: deadline,
-        commit_interval: COMMIT_INTERVAL,
-        share,
-    };
-    let pipeline = Pipeline::assemble(config, &surroundings).await?;
-    let following = tables::follow(Arc::clone(config), pipeline.tables(), metrics);
-    let following = tokio::spawn(following);
-    let mut running = std::pin::pin!(pipeline.run());
-    let ended = tokio::select! {
-        ended = &mut running => ended,
-        name = signals.next() => {
-            tracing::info!(
-                signal = name, deadline_s = deadline.as_secs(),
-                "stopping: what is read is delivered and committed; a second signal ends at once"
-            );
-            health.set_stopping();
-            stop.send_replace(true);
-            tokio::select! {
-                ended = &mut running => ended,
-                name = signals.next() => {
-                    tracing::warn!(signal = name, "ending at once; the rest is read again");
-                    return Ok(Exit::Interrupted);
-                }
-                () = tokio::time::sleep(deadline + STOP_GRACE) => Ok(Ended::Deadline),
-            }
-        }
-    };
-    following.abort();
+    let keeper = Keeper { args, metrics, health: health.clone(), stop, signals, requests };
+    let End::Ended(ended) = keeper.keep(config).await? else { return Ok(Exit::Interrupted) };
     let is_cut_short = matches!(ended, Ok(Ended::Settled)) && !has_broker(config);
     let exit = tell_end(ended, &health);
     server.stop().await;

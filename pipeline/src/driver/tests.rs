@@ -38,6 +38,7 @@ impl Bed {
         let (queue, sink) = mpsc::channel(16);
         let (cured, cures) = mpsc::channel(16);
         let (stop, stopped) = watch::channel(false);
+        let (_, hand_over) = watch::channel(false);
         let (_, fingerprint) = watch::channel(Arc::from("fingerprint"));
         let metrics = Metrics::new();
         let epochs = Arc::new(Epochs::default());
@@ -55,7 +56,9 @@ impl Bed {
                 share: Share::all(1),
                 metrics: metrics.clone(),
             },
+            begin: None,
             cured: cures,
+            hand_over,
             stop: stopped,
             fingerprint,
             memory: Memory::new(64 << 20),
@@ -158,6 +161,7 @@ impl Bed {
                 SourceCommand::Close => break,
                 SourceCommand::Rewind { .. }
                 | SourceCommand::Hold { .. }
+                | SourceCommand::ReadOn
                 | SourceCommand::StopReading => {}
             }
         }

@@ -254,6 +254,7 @@ impl FileSource {
                 command = commands.recv() => match command {
                     None | Some(SourceCommand::Close) => break,
                     Some(SourceCommand::StopReading) => reading = false,
+                    Some(SourceCommand::ReadOn) => reading = true,
                     // A file has no record times by which it could be held.
                     Some(SourceCommand::Hold { .. }) => {}
                     Some(SourceCommand::Commit { entries, reply }) => answer(entries.len(), reply),

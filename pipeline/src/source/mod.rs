@@ -253,6 +253,8 @@ pub enum SourceCommand {
     },
     /// Read no more records; commits are still taken.
     StopReading,
+    /// Read on.
+    ReadOn,
     /// Commit nothing more, leave the group, end.
     Close,
 }

@@ -119,6 +119,11 @@ impl Health {
         }
     }
 
+    /// No destination is halted any more, as far as is known: the sinks are new.
+    pub fn forget_halted(&self) {
+        self.state().halted.clear();
+    }
+
     /// Status code and body of `/health/ready`: 200 or 503.
     pub fn ready(&self) -> (u16, Value) {
         let state = self.state();

@@ -331,6 +331,8 @@ impl ArchiveMetrics {
 struct ProcessMetrics {
     commits: Counter<u64>,
     table_reloads: Counter<u64>,
+    config_reloads: Counter<u64>,
+    config_generation: Gauge<u64>,
     memory_bytes: Gauge<u64>,
     memory_limit_bytes: Gauge<u64>,
     generations: Gauge<u64>,
@@ -350,6 +352,16 @@ impl ProcessMetrics {
                 meter,
                 "riverhog_table_reloads_total",
                 "Times the tables were read again because one had changed, by outcome: done, failed.",
+            ),
+            config_reloads: counter(
+                meter,
+                "riverhog_config_reloads_total",
+                "Times the configuration was loaded again, by outcome: done, failed.",
+            ),
+            config_generation: gauge(
+                meter,
+                "riverhog_config_generation",
+                "The configuration that runs, counted from 1 since the start of the process.",
             ),
             memory_bytes: gauge(
                 meter,
@@ -504,6 +516,8 @@ mod tests {
         metrics.partition_stalled("logs", 3, true);
         metrics.commits("done", 4);
         metrics.table_reloads("failed", 1);
+        metrics.config_reloads("failed", 1);
+        metrics.config_generation(2);
         metrics.memory("batches", 1 << 20);
         metrics.memory_limit(1 << 28);
         metrics.generations(2);
@@ -527,6 +541,8 @@ mod tests {
             "riverhog_build_info",
             "riverhog_commit_age_seconds",
             "riverhog_commits_total",
+            "riverhog_config_generation",
+            "riverhog_config_reloads_total",
             "riverhog_dead_letter_lines_total",
             "riverhog_generations",
             "riverhog_join_closed_early_total",

@@ -82,6 +82,11 @@ impl Bed {
             .with("# properties = { \"security.protocol\"", &format!("{properties} # {{"))
     }
 
+    /// The configuration as it stands.
+    pub(crate) fn config(&self) -> &str {
+        &self.config
+    }
+
     pub(crate) fn folder(&self) -> &Path {
         self.folder.path()
     }

@@ -15,6 +15,7 @@ mod job;
 mod kills;
 mod lines;
 mod members;
+mod reload;
 mod specials;
 mod split;
 mod stores;

@@ -179,7 +179,7 @@ impl Run {
 
     /// One thing happens.
     fn act(&mut self, changes: bool) {
-        match self.below(25) {
+        match self.below(26) {
             0..=4 => self.append(8),
             5 | 6 if self.members.len() < 2 => self.start(),
             7 => self.crash_now(),
@@ -211,6 +211,7 @@ impl Run {
             21 => self.outage(),
             22 => self.toggle(|world, on| world.letters_down = on),
             23 if changes => self.swap_tables(),
+            24 => self.reload(changes),
             _ => {}
         }
     }
@@ -410,6 +411,32 @@ impl Run {
         }
         self.run_members();
         if self.chance(50) {
+            self.crash_now();
+        }
+    }
+
+    /// All members load their configuration again, another one if there may be changes; now and
+    /// then one dies on the way, or soon after.
+    fn reload(&mut self, changes: bool) {
+        let last = self.variants[self.variants.len() - 1];
+        let variant = if changes { self.below(COUNT as u64) as usize } else { last };
+        self.variants.push(variant);
+        self.append(6);
+        for member in &self.members {
+            member.run(&self.world, 30);
+        }
+        for member in &self.members {
+            let mut world = self.world.lock();
+            let written = world.lines.len() as u64;
+            world.variants_of[member.number].push((written, variant));
+            drop(world);
+            member.reload(variant);
+        }
+        if self.chance(30) {
+            self.crash_now();
+        }
+        self.run_members();
+        if self.chance(30) {
             self.crash_now();
         }
     }

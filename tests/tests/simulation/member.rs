@@ -4,13 +4,13 @@
 //! Invariant: dropping the runtime is a crash: nothing of the member acts afterwards.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use riverhog::backoff::Jitter;
 use riverhog::delivery_rules::DeliveryRules;
 use riverhog::dispatch::Dispatch;
-use riverhog::driver::{Driver, Ended, Settings};
+use riverhog::driver::{Begin, Driver, Ended, Settings};
 use riverhog::memory::Memory;
 use riverhog::share::Share;
 use riverhog::sink::archive::footer::RecordKind;
@@ -40,10 +40,17 @@ pub(crate) struct Member {
     pub(crate) number: usize,
     pub(crate) runtime: Runtime,
     stop: watch::Sender<bool>,
-    transform: Arc<SwappingTransform>,
-    fingerprint: watch::Sender<Arc<str>>,
+    now: Arc<Mutex<Now>>,
     driver: JoinHandle<Ended>,
     pub(crate) memory: Memory,
+}
+
+/// What the member runs with until it is reloaded.
+struct Now {
+    variant: usize,
+    transform: Arc<SwappingTransform>,
+    fingerprint: watch::Sender<Arc<str>>,
+    hand_over: watch::Sender<bool>,
 }
 
 /// Counters are shared by all runs: they are not what is simulated, and making them costs.
@@ -66,26 +73,34 @@ impl Member {
             .expect("a runtime");
         let (stop, stopping) = watch::channel(false);
         let memory = Memory::new(16 << 20);
-        let variant = &variants()[variant];
         let seed = world.lock().random.next();
-        let transform = Arc::new(SwappingTransform::new(variant));
-        let (fingerprint, known) = watch::channel(Arc::clone(&variant.fingerprint));
+        let parts = Parts { world: world.clone(), number, rules, seed };
+        let (first, receivers) = Now::of(variant);
+        let now = Arc::new(Mutex::new(first));
         let driver = {
             let _guard = runtime.enter();
-            let parts = Parts { world: world.clone(), number, variant, rules, seed };
-            let driver = parts.driver(memory.clone(), stopping, (Arc::clone(&transform), known));
-            tokio::spawn(driver.run())
+            let link = parts.source(memory.clone());
+            let run = parts.run((link, receivers), memory.clone(), stopping, Arc::clone(&now));
+            tokio::spawn(run)
         };
-        Member { number, runtime, stop, transform, fingerprint, driver, memory }
+        Member { number, runtime, stop, now, driver, memory }
     }
 
     /// Offers other tables, and their fingerprint, as the watcher of the host table does.
     pub(crate) fn swap_tables(&self, variant: usize) {
         let variant = &variants()[variant];
-        self.fingerprint.send_modify(|fingerprint| {
-            self.transform.offer(variant);
+        let now = lock(&self.now);
+        now.fingerprint.send_modify(|fingerprint| {
+            now.transform.offer(variant);
             *fingerprint = Arc::clone(&variant.fingerprint);
         });
+    }
+
+    /// Tells it to go on with another configuration, or with the same one anew.
+    pub(crate) fn reload(&self, variant: usize) {
+        let mut now = lock(&self.now);
+        now.variant = variant;
+        now.hand_over.send_replace(true);
     }
 
     /// Runs the member for a while of its own time, or until it dies.
@@ -115,20 +130,65 @@ impl Member {
     }
 }
 
+fn lock(now: &Mutex<Now>) -> MutexGuard<'_, Now> {
+    now.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// What a driver hears of the member's keeper.
+struct Receivers {
+    fingerprint: watch::Receiver<Arc<str>>,
+    hand_over: watch::Receiver<bool>,
+}
+
+impl Now {
+    fn of(variant: usize) -> (Now, Receivers) {
+        let known = &variants()[variant];
+        let (fingerprint, told) = watch::channel(Arc::clone(&known.fingerprint));
+        let (hand_over, handing) = watch::channel(false);
+        let transform = Arc::new(SwappingTransform::new(known));
+        let now = Now { variant, transform, fingerprint, hand_over };
+        (now, Receivers { fingerprint: told, hand_over: handing })
+    }
+}
+
 struct Parts {
     world: Shared,
     number: usize,
-    variant: &'static Variant,
     rules: DeliveryRules,
     seed: u64,
 }
 
 impl Parts {
-    fn driver(
+    /// One driver after the other over one source, each with sinks of its own.
+    async fn run(
         self,
+        (link, mut receivers): (SourceLink, Receivers),
         memory: Memory,
         stop: watch::Receiver<bool>,
-        (transform, fingerprint): (Arc<SwappingTransform>, watch::Receiver<Arc<str>>),
+        now: Arc<Mutex<Now>>,
+    ) -> Ended {
+        let mut next = (link, None);
+        loop {
+            let (variant, transform) = {
+                let now = lock(&now);
+                (&variants()[now.variant], Arc::clone(&now.transform))
+            };
+            let driver = self.driver(next, (variant, transform), &memory, (&stop, receivers));
+            let (ended, handover) = driver.run_or_hand_over().await;
+            let Some(handover) = handover else { return ended };
+            let (link, begin) = handover.split();
+            next = (link, Some(begin));
+            let mut now = lock(&now);
+            (*now, receivers) = Now::of(now.variant);
+        }
+    }
+
+    fn driver(
+        &self,
+        (link, begin): (SourceLink, Option<Begin>),
+        (variant, transform): (&'static Variant, Arc<SwappingTransform>),
+        memory: &Memory,
+        (stop, receivers): (&watch::Receiver<bool>, Receivers),
     ) -> Driver {
         let (cured, cures) = mpsc::channel(64);
         let jitter = Arc::new(Jitter::new(self.seed));
@@ -154,8 +214,8 @@ impl Parts {
         };
         let sinks = vec![
             self.search(context(0, "search")),
-            self.archive(context(ARCHIVE, "archive"), ARCHIVE, 700),
-            self.archive(context(VAULT, "vault"), VAULT, 2500),
+            self.archive(&variant.fingerprint, context(ARCHIVE, "archive"), ARCHIVE, 700),
+            self.archive(&variant.fingerprint, context(VAULT, "vault"), VAULT, 2500),
         ];
         let settings = Settings {
             commit_interval: Duration::from_millis(60),
@@ -167,7 +227,8 @@ impl Parts {
             rules: self.rules,
         };
         Driver {
-            link: self.source(memory.clone()),
+            link,
+            begin,
             transform,
             dispatch: Dispatch {
                 share: Share::all(sinks.len()),
@@ -176,9 +237,10 @@ impl Parts {
                 metrics: metrics(),
             },
             cured: cures,
-            stop,
-            fingerprint,
-            memory,
+            stop: stop.clone(),
+            hand_over: receivers.hand_over,
+            fingerprint: receivers.fingerprint,
+            memory: memory.clone(),
             metrics: metrics(),
             health: Health::new(),
             settings,
@@ -197,9 +259,15 @@ impl Parts {
         elasticsearch::spawn(context, settings, Arc::new(transport))
     }
 
-    fn archive(&self, context: SinkContext, sink: usize, age_ms: u64) -> SinkHandle {
+    fn archive(
+        &self,
+        fingerprint: &Arc<str>,
+        context: SinkContext,
+        sink: usize,
+        age_ms: u64,
+    ) -> SinkHandle {
         let settings = archive::Settings {
-            fingerprint: Arc::clone(&self.variant.fingerprint),
+            fingerprint: Arc::clone(fingerprint),
             records: RecordKind::Events,
             object_bytes: 800,
             object_age: Duration::from_millis(age_ms),
@@ -333,6 +401,7 @@ impl SimSource {
                 }
             }
             SourceCommand::StopReading => self.reading = false,
+            SourceCommand::ReadOn => self.reading = true,
             SourceCommand::Close => return false,
         }
         true

@@ -190,7 +190,7 @@ impl Demo<'_> {
             commit_interval: COMMIT_INTERVAL,
             share: Share::all(config.sinks.len()),
         };
-        let pipeline = Pipeline::assemble(config, &surroundings).await?;
+        let pipeline = Pipeline::assemble(config, &surroundings, None).await?;
         let mut pipeline = tokio::spawn(pipeline.run());
         let watching = tokio::spawn(committed::watch(
             self.brokers.clone(),

@@ -66,7 +66,7 @@ pub enum Topics {
 }
 
 /// What the source must know.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KafkaSettings {
     /// `host:port` of some brokers.
     pub brokers: Vec<String>,

@@ -143,6 +143,7 @@ impl Reader {
                 }
             }
             SourceCommand::StopReading => self.reading = false,
+            SourceCommand::ReadOn => self.reading = true,
             SourceCommand::Close => self.ending = true,
         }
     }

@@ -241,6 +241,21 @@ impl Metrics {
         add(&self.inner.process.table_reloads, times, [("outcome", outcome)]);
     }
 
+    /// Times the configuration was loaded again: `done` or `failed`.
+    pub fn config_reloads(&self, outcome: &'static str, times: u64) {
+        add(&self.inner.process.config_reloads, times, [("outcome", outcome)]);
+    }
+
+    /// The number of the configuration that runs, from 1.
+    pub fn config_generation(&self, generation: u64) {
+        self.inner.process.config_generation.record(generation, &[]);
+    }
+
+    /// No destination is halted any more, as far as is known: the sinks are new.
+    pub fn forget_halted(&self) {
+        self.state().halted.clear();
+    }
+
     /// Bytes held by a part of the process, as counted against `memory`.
     pub fn memory(&self, part: &'static str, bytes: u64) {
         self.inner.process.memory_bytes.record(bytes, &labels([("part", part)]));
