@@ -94,9 +94,24 @@ pub(super) fn read(reader: &Reader<'_>, role: Role) -> BTreeMap<String, Secret<S
         for entry in entries {
             add(reader, role, entry, &entry.key, &mut properties);
         }
+        let is_new = properties.get("group.protocol").is_some_and(|it| it.reveal() == "consumer");
+        for entry in entries.iter().filter(|entry| is_new && OF_THE_BROKER.contains(&&*entry.key)) {
+            let message = format!("property `{}` is the broker's to set here", entry.key);
+            let help = "with `group.protocol = consumer` set it for the group on the broker, or \
+                        take it out";
+            reader.context.error(&entry.key_place, message, help);
+        }
     }
     properties
 }
+
+/// What the broker decides for members of the consumer protocol.
+const OF_THE_BROKER: [&str; 4] = [
+    "session.timeout.ms",
+    "heartbeat.interval.ms",
+    "partition.assignment.strategy",
+    "group.protocol.type",
+];
 
 fn add(
     reader: &Reader<'_>,
@@ -154,8 +169,8 @@ fn refuse(reader: &Reader<'_>, role: Role, entry: &Entry, name: &str, value: &st
         {
             Some(("it must be one strategy that all members know", STRATEGIES))
         }
-        (None, Role::Consumer, "group.protocol") if value != "classic" => {
-            Some(("only the classic protocol is supported yet", "use `classic`"))
+        (None, Role::Consumer, "group.protocol") if !["classic", "consumer"].contains(&value) => {
+            Some(("there are two protocols", "use `classic` or `consumer` (KIP-848)"))
         }
         (None, Role::Producer, "acks" | "request.required.acks")
             if !["all", "-1"].contains(&value) =>

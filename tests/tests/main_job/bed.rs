@@ -14,6 +14,10 @@ use tempfile::TempDir;
 
 const DESIGN: &str = include_str!("../../../config/golden/good/design.toml");
 
+/// A member that is given up after three seconds.
+pub(crate) const QUICK_MEMBERS: &str =
+    r#""session.timeout.ms" = "3000", "heartbeat.interval.ms" = "500""#;
+
 pub(crate) struct Bed {
     pub(crate) broker: Broker,
     pub(crate) search: SearchStore,
@@ -76,10 +80,14 @@ impl Bed {
     /// Objects of two seconds, so that chains have many, or of 1 KiB, so that busy chains are ahead
     /// of what can be committed; and members that are given up after three seconds.
     pub(crate) fn with_small_objects(self) -> Result<Self> {
-        let properties = "properties = { \"session.timeout.ms\" = \"3000\", \
-                          \"heartbeat.interval.ms\" = \"500\" }";
+        self.with_members_of(QUICK_MEMBERS)
+    }
+
+    /// The same objects; members with these properties, `"name" = "value"` one after the other.
+    pub(crate) fn with_members_of(self, properties: &str) -> Result<Self> {
+        let properties = format!("properties = {{ {properties} }} # {{");
         self.with("size = \"16MiB\", age = \"10m\"", "size = \"1KiB\", age = \"2s\"")?
-            .with("# properties = { \"security.protocol\"", &format!("{properties} # {{"))
+            .with("# properties = { \"security.protocol\"", &properties)
     }
 
     /// The configuration as it stands.

@@ -16,6 +16,7 @@ mod kills;
 mod lines;
 mod members;
 mod reload;
+mod rolling;
 mod specials;
 mod split;
 mod stores;

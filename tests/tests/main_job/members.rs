@@ -8,7 +8,7 @@ use riverhog_tests::corpus::Corpus;
 use riverhog_tests::{Riverhog, Services, eventually, services};
 use std::time::Duration;
 
-use crate::bed::Bed;
+use crate::bed::{Bed, QUICK_MEMBERS};
 use crate::compare::Store;
 use crate::feed::Feed;
 use crate::lines::Lines;
@@ -21,8 +21,8 @@ const SHARE: f64 = 150.0;
 const DEADLINE: Duration = Duration::from_secs(30);
 
 /// A group at work on a topic that grows.
-struct Group {
-    bed: Bed,
+pub(crate) struct Group {
+    pub(crate) bed: Bed,
     lines: Lines,
     feed: Feed,
 }
@@ -70,7 +70,7 @@ async fn changed(
         return Ok(());
     };
     let _alone = riverhog_tests::alone().await;
-    let group = Group::new(&services, seed).await?;
+    let group = Group::new(&services, seed, QUICK_MEMBERS).await?;
     let first = group.bed.start("first")?;
     let second = group.bed.start("second")?;
     group.has_members(2).await;
@@ -80,9 +80,10 @@ async fn changed(
 }
 
 impl Group {
-    async fn new(services: &Services, seed: u64) -> Result<Self> {
+    /// Members have these properties.
+    pub(crate) async fn new(services: &Services, seed: u64, members: &str) -> Result<Self> {
         let corpus = Corpus { seed, lines: 30_000, partitions: 4 };
-        let bed = Bed::new(services, "members", corpus).await?.with_small_objects()?;
+        let bed = Bed::new(services, "members", corpus).await?.with_members_of(members)?;
         let mut lines = Lines::new(&bed.topic, corpus, Vec::new());
         let records = lines.take_records();
         let (broker, topic) = (&bed.broker, &bed.topic);
@@ -100,7 +101,7 @@ impl Group {
     }
 
     /// Produces the rest, waits until these have settled it, stops them, and looks everywhere.
-    async fn ends_with_each_line_once(self, instances: Vec<Riverhog>) -> Result<()> {
+    pub(crate) async fn ends_with_each_line_once(self, instances: Vec<Riverhog>) -> Result<()> {
         let Self { bed, lines, feed } = self;
         // Dropped before the folder with their logs.
         let mut instances = instances;
@@ -130,7 +131,7 @@ impl Group {
 }
 
 /// Until each has read a share of lines from now on: it holds partitions and works.
-async fn all_read_more(instances: &[&Riverhog]) -> Result<()> {
+pub(crate) async fn all_read_more(instances: &[&Riverhog]) -> Result<()> {
     let mut wanted = Vec::new();
     for instance in instances {
         let before = eventually(DEADLINE, "the instance answers", || lines_read(instance)).await;
