@@ -18,8 +18,8 @@ use crate::settings::SinkKind;
 use crate::suggest;
 use riverhog_rules::plan::PIECES_GAP_MS;
 use riverhog_rules::{
-    Condition, HostRule, LabelRule, Names, Plan, Route, Selector, Stage, Target, TargetKind,
-    Template, UnparsedPolicy, Zone,
+    ActionForm, Condition, HostRule, LabelRule, Names, Plan, Route, Selector, Stage, Target,
+    TargetKind, Template, UnparsedPolicy, Zone,
 };
 use std::cell::Cell;
 use std::ops::Range;
@@ -245,21 +245,28 @@ impl Compiler<'_> {
 
     fn target(&self, draft: &SinkDraft) -> Target {
         let name = draft.sink.name.clone();
-        let (kind, keys, omit_message): (_, &[&str], _) = match &draft.sink.kind {
-            SinkKind::Elasticsearch(sink) => (TargetKind::Index, &["index"], sink.omit_message),
+        let mut action = ActionForm::default();
+        let (kind, keys, omit_message) = match &draft.sink.kind {
+            SinkKind::Elasticsearch(sink) => {
+                let (routing, pipeline) = (sink.routing.is_some(), sink.pipeline.is_some());
+                action = ActionForm { op: sink.op, routing, pipeline };
+                let keys = [("index", true), ("routing", routing), ("pipeline", pipeline)];
+                let keys = keys.into_iter().filter(|key| key.1).map(|key| key.0).collect();
+                (TargetKind::Index, keys, sink.omit_message)
+            }
             SinkKind::S3(_) | SinkKind::Local(_) => {
-                (TargetKind::Path, &["bucket", "prefix"], false)
+                (TargetKind::Path, vec!["bucket", "prefix"], false)
             }
         };
         let compile = |(key, text): (&&str, &Text)| {
             let template = self.template(&format!("sinks.{name}.{key}"), text, Stage::Route);
-            if let (Some(template), TargetKind::Index) = (&template, kind) {
+            if let (Some(template), &"index") = (&template, key) {
                 self.check_index(&format!("sinks.{name}.{key}"), text, template);
             }
             template.or_else(|| Template::compile("", &self.names).ok())
         };
         let destinations = keys.iter().zip(&draft.templates).filter_map(compile).collect();
-        Target { name, destinations, omit_message, kind }
+        Target { name, destinations, action, omit_message, kind }
     }
 
     /// What a store refuses in the fixed parts of an index name.

@@ -36,10 +36,10 @@ pub use presets::presets_table;
 pub use render::{render_all, summary};
 pub use riverhog_parsers::envelope::EnvelopeKind;
 pub use settings::{
-    Auth, BatchSettings, Compression, DeadLetter, ElasticsearchSink, Exclusive, Expectation,
-    FileSource, HttpSettings, KafkaDeadLetter, KafkaSource, LineTest, LocalDeadLetter, LocalSink,
-    ObjectSettings, Records, S3Credentials, S3Sink, Secret, Sink, SinkKind, Source, SourceKind,
-    Start, Topics,
+    Auth, BatchSettings, ClientFiles, Compression, DeadLetter, ElasticsearchSink, Exclusive,
+    Expectation, FileSource, HttpSettings, KafkaDeadLetter, KafkaSource, LineTest, LocalDeadLetter,
+    LocalSink, ObjectSettings, Records, S3Credentials, S3Sink, Secret, Sink, SinkKind, Source,
+    SourceKind, Start, TlsFiles, Topics,
 };
 
 use riverhog_rules::Plan;

@@ -12,9 +12,11 @@ mod paths;
 mod prefix;
 mod redact;
 mod rules;
+mod s3;
 mod sinks;
 mod sources;
 mod tests;
+mod tls;
 mod transform;
 
 pub(crate) use dead_letter::DeadLetterDraft;

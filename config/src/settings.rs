@@ -17,7 +17,7 @@ pub use general::HttpSettings;
 pub use line_test::{Expectation, LineTest};
 pub use secret::Secret;
 pub use sink::{
-    Auth, BatchSettings, Compression, ElasticsearchSink, Exclusive, LocalSink, ObjectSettings,
-    Records, S3Credentials, S3Sink, Sink, SinkKind,
+    Auth, BatchSettings, ClientFiles, Compression, ElasticsearchSink, Exclusive, LocalSink,
+    ObjectSettings, Records, S3Credentials, S3Sink, Sink, SinkKind, TlsFiles,
 };
 pub use source::{FileSource, KafkaSource, Source, SourceKind, Start, Topics};

@@ -1,12 +1,13 @@
 //! What good configurations come to: values, defaults, order, fingerprint, guarantees.
 
 use riverhog_config::{
-    Auth, BatchSettings, Config, DeadLetter, Env, EnvelopeKind, HttpSettings, KafkaSource,
-    ObjectSettings, Severity, SinkKind, Source, Start, Topics, guarantees, load,
+    Auth, BatchSettings, Compression, Config, DeadLetter, Env, EnvelopeKind, Exclusive,
+    HttpSettings, KafkaSource, ObjectSettings, Severity, SinkKind, Source, Start, Topics,
+    guarantees, load,
 };
 use riverhog_parsers::fields::Fields;
 use riverhog_parsers::grok::Outcome;
-use riverhog_rules::LineParser;
+use riverhog_rules::{ActionForm, LineParser, Op, Template};
 use std::fs;
 use std::path::Path;
 
@@ -177,7 +178,7 @@ fn every_setting_can_be_set() {
     let SinkKind::Elasticsearch(search) = &config.sinks[0].kind else { panic!("elasticsearch") };
     let Auth::Basic { user, password } = &search.auth else { panic!("basic") };
     assert_eq!((user.reveal().as_str(), password.reveal().as_str()), ("riverhog", "s3cret"));
-    assert_eq!(search.ca_file.as_deref(), Some(Path::new("golden/good/ca.pem")));
+    assert_eq!(search.tls.ca.as_deref(), Some(Path::new("golden/good/ca.pem")));
     assert!(search.omit_message);
     // One rule for each grok expression, under one name.
     let names: Vec<&str> = config.plan.parse.iter().map(|rule| rule.name.as_str()).collect();
@@ -189,6 +190,35 @@ fn every_setting_can_be_set() {
     assert_eq!(borrowed, ["sasl.password", "sasl.username", "security.protocol"]);
     let expected: Vec<&str> = config.tests[0].expect.iter().map(|it| it.name.as_str()).collect();
     assert_eq!(expected, ["level", "fields.step", "host.rack"]);
+}
+
+#[test]
+fn everything_that_a_store_can_be_told_is_read() {
+    let config = good("stores.toml");
+    let [search, stream, archive] = &config.sinks[..] else { panic!("three sinks") };
+    let SinkKind::Elasticsearch(search) = &search.kind else { panic!("elasticsearch") };
+    assert_eq!((search.op, search.data_stream, search.adaptive), (Op::Index, false, false));
+    assert_eq!(search.compression, Compression::Zstd);
+    let client = search.tls.client.as_ref().expect("a certificate");
+    assert_eq!(client.key, Path::new("golden/good/key.pem"));
+    let target = &config.plan.targets[0];
+    let texts: Vec<&str> = target.destinations.iter().map(Template::text).collect();
+    assert_eq!(texts, ["logs-{timestamp:%Y.%m.%d}", "{task}", "by-{task}"]);
+    assert_eq!(target.action, ActionForm { op: Op::Index, routing: true, pipeline: true });
+    let SinkKind::Elasticsearch(stream) = &stream.kind else { panic!("elasticsearch") };
+    assert_eq!((stream.op, stream.data_stream, stream.adaptive), (Op::Create, true, true));
+    assert_eq!(config.plan.targets[1].action, ActionForm::default());
+    let SinkKind::S3(archive) = &archive.kind else { panic!("s3") };
+    assert_eq!((archive.exclusive, archive.encryption), (Exclusive::Oss, Some("aws:kms")));
+    assert_eq!(archive.kms_key.as_deref(), Some("alias/logs"));
+    assert_eq!(archive.storage_class.as_deref(), Some("GLACIER_IR"));
+    assert!(archive.tls.ca.is_some() && archive.tls.client.is_some());
+    let told = guarantees(&config);
+    let begins = ["effectively once", "at least once: a data stream", "effectively once"];
+    for ((name, sentence), begin) in told.iter().zip(begins) {
+        assert!(sentence.starts_with(begin), "{name}: {sentence}");
+    }
+    assert!(told[0].1.contains("replaces it"), "{}", told[0].1);
 }
 
 #[test]

@@ -48,7 +48,9 @@ pub use hosts::{HostRule, HostTable};
 pub use labels::{Candidate, LabelRule, NODE_RANK, RankRule, Reading};
 pub use names::{Name, NameError, Names, Stage};
 pub use origin::{EventIdParts, Joined, Origin, join_hash, parse_event_id, write_event_id};
-pub use plan::{LineParser, ParseRule, Plan, TARGETS_MAX, Target, TimeRule, UnparsedPolicy};
+pub use plan::{
+    ActionForm, LineParser, Op, ParseRule, Plan, TARGETS_MAX, Target, TimeRule, UnparsedPolicy,
+};
 pub use redact::{Redact, RedactPattern, RedactRules, Redacted};
 pub use route::Route;
 pub use sanitise::TargetKind;

@@ -211,12 +211,36 @@ pub struct TimeRule {
 pub struct Target {
     /// The sink's name.
     pub name: String,
-    /// The index, or the bucket (empty text where it is fixed) and the prefix.
+    /// The index, with routing and pipeline where `action` has them; or the bucket (empty text
+    /// where it is fixed) and the prefix.
     pub destinations: Vec<Template>,
+    /// What `_bulk` action lines say beside index and id.
+    pub action: ActionForm,
     /// The sink takes documents without `message`.
     pub omit_message: bool,
     /// What may stand in a destination.
     pub kind: TargetKind,
+}
+
+/// What the `_bulk` action lines of a target say beside index and id.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct ActionForm {
+    /// What is asked of the store.
+    pub op: Op,
+    /// A routing value is part of the destination, after the index.
+    pub routing: bool,
+    /// The name of an ingest pipeline is part of the destination, as its last part.
+    pub pipeline: bool,
+}
+
+/// What a `_bulk` request asks of a store.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Op {
+    /// Store the document unless its id is taken.
+    #[default]
+    Create,
+    /// Store the document in place of what has its id.
+    Index,
 }
 
 /// What becomes of lines that no parser accepts.

@@ -11,10 +11,14 @@ pub enum TargetKind {
     Index,
     /// A bucket, or the prefix of an object key or file path.
     Path,
+    /// A value that goes with a document: its routing, the name of its pipeline.
+    Text,
 }
 
 /// Longest path segment that holds log data, in bytes.
 pub(crate) const SEGMENT_BYTES_MAX: usize = 128;
+/// Longest value of [`TargetKind::Text`], in bytes; stores index routing as one term.
+pub(crate) const TEXT_BYTES_MAX: usize = 512;
 /// Longest index name, in bytes; stores refuse 256 and add suffixes of their own.
 pub(crate) const INDEX_BYTES_MAX: usize = 200;
 
@@ -109,7 +113,7 @@ fn push_char(out: &mut Vec<u8>, letter: char) {
 }
 
 /// Cuts at or below `length`, at a character boundary.
-fn truncate(out: &mut Vec<u8>, mut length: usize) {
+pub(crate) fn truncate(out: &mut Vec<u8>, mut length: usize) {
     if out.len() > length {
         while out[length] & 0xC0 == 0x80 {
             length -= 1;

@@ -89,6 +89,9 @@ impl Template {
         let rendered = match kind {
             TargetKind::Index => self.render_index(values, zone, out),
             TargetKind::Path => self.render_path(values, zone, out),
+            TargetKind::Text => self.write_text(values, zone, out).inspect(|()| {
+                sanitise::truncate(out, start + sanitise::TEXT_BYTES_MAX);
+            }),
         };
         if rendered.is_err() {
             out.truncate(start);

@@ -469,7 +469,7 @@ impl Transformer {
         out.action_target = bound.action_target;
         if !matches!(disposition, Disposition::Dropped(_)) {
             if let Some(target) = bound.action_target {
-                write_action_of(target, &self.encoded, &event, out);
+                write_action_of((target, bound.action_form), &self.encoded, &event, out);
             }
             let document =
                 Document { timestamp_source, record: &self.encoded, host_and_labels, view: &view };

@@ -19,6 +19,28 @@ const PREFIXES_MAX: Setting = Setting::new(
 )
 .default("2000");
 
+const CA_FILE: Setting = Setting::new(
+    "ca_file",
+    Kind::Path,
+    "A PEM file of certificate authorities, in place of the system's.",
+)
+.beside_events();
+
+const CERT_FILE: Setting = Setting::new(
+    "cert_file",
+    Kind::Path,
+    "A PEM file with the certificate that this client shows, and those between it and its \
+     authority; with `key_file`.",
+)
+.beside_events();
+
+const KEY_FILE: Setting = Setting::new(
+    "key_file",
+    Kind::Path,
+    "A PEM file with the key of `cert_file`, without a password.",
+)
+.beside_events();
+
 const RECORDS: Setting = Setting::new(
     "records",
     Kind::Choice(&[
@@ -56,22 +78,54 @@ pub(crate) static ELASTICSEARCH: Section = Section {
             "The index as a template. An event without one of its values becomes a dead letter.",
         )
         .required(),
+        Setting::new(
+            "data_stream",
+            Kind::Flag,
+            "`index` names data streams. They take `op = \"create\"` alone and no `routing`, and \
+             know an id within one backing index only: at least once where one rolls over.",
+        )
+        .default("false"),
+        Setting::new(
+            "op",
+            Kind::Choice(&[
+                word("create", "what has the id already stays as it is: a repeat adds nothing"),
+                word("index", "it is replaced: a repeat overwrites, and is not counted as known"),
+            ]),
+            "What becomes of a document whose id the index holds.",
+        )
+        .default("create"),
+        Setting::new(
+            "routing",
+            Kind::Template,
+            "What decides the shard, as a template of at most 512 bytes. An id is unique within \
+             one routing. An event without one of its values becomes a dead letter.",
+        )
+        .absent("the event id"),
+        Setting::new(
+            "pipeline",
+            Kind::Template,
+            "The store's ingest pipeline, by its name or a template of names. An event without \
+             one of its values becomes a dead letter.",
+        )
+        .absent("the index's own"),
         Setting::new("user", Kind::Secret, "The user, with `password`.").beside_events(),
         Setting::new("password", Kind::Secret, "The password, with `user`.").beside_events(),
         Setting::new("api_key", Kind::Secret, "An API key, in place of `user` and `password`.")
             .beside_events(),
         Setting::new("bearer", Kind::Secret, "A token, in place of `user` and `password`.")
             .beside_events(),
-        Setting::new(
-            "ca_file",
-            Kind::Path,
-            "A PEM file of certificate authorities, in place of the system's.",
-        )
-        .beside_events(),
+        CA_FILE,
+        CERT_FILE,
+        KEY_FILE,
         Setting::new(
             "compression",
-            Kind::Choice(&[word("none", "not at all"), word("gzip", "gzip")]),
-            "How request bodies are compressed.",
+            Kind::Choice(&[
+                word("none", "not at all"),
+                word("gzip", "gzip, which every store takes"),
+                word("zstd", "zstd: smaller and faster, where the store takes it"),
+            ]),
+            "How request bodies are compressed. A store that does not take `zstd` is sent `gzip`, \
+             and one that takes neither `none`, with one warning.",
         )
         .default("none")
         .beside_events(),
@@ -79,6 +133,14 @@ pub(crate) static ELASTICSEARCH: Section = Section {
         Setting::new("in_flight", Kind::Integer { min: 1, max: 64 }, IN_FLIGHT_DOC)
             .default("4")
             .beside_events(),
+        Setting::new(
+            "adaptive",
+            Kind::Flag,
+            "Fewer requests in flight, down to one, while the store is overloaded (429, 503, \
+             timeouts, answers twice as slow as before); then one more at a time up to `in_flight`.",
+        )
+        .default("true")
+        .beside_events(),
         Setting::new(
             "omit",
             Kind::Choices(&[word("message", "the raw line")]),
@@ -139,8 +201,10 @@ pub(crate) static OBJECT: Section = Section {
     example: "",
 };
 
-const EXCLUSIVE: [Choice; 2] = [
+const EXCLUSIVE: [Choice; 4] = [
     word("create", "it can (`If-None-Match: *`); proved by a probe at start: effectively once"),
+    word("oss", "the same with the header of OSS, `x-oss-forbid-overwrite`; no versioned bucket"),
+    word("cos", "the same with the header of COS, `x-cos-forbid-overwrite`; no versioned bucket"),
     word("none", "it cannot: names carry a nonce, nothing is overwritten: at least once"),
 ];
 
@@ -179,6 +243,34 @@ pub(crate) static SINK_S3: Section = Section {
             .absent("the AWS SDK's own chain: environment, profile, web identity, instance")
             .beside_events(),
         Setting::new("secret_key", Kind::Secret, "Its secret.").beside_events(),
+        CA_FILE,
+        CERT_FILE,
+        KEY_FILE,
+        Setting::new(
+            "encryption",
+            Kind::Choice(&[
+                word("AES256", "with keys of the store"),
+                word("aws:kms", "with a key of its key service, see `kms_key`"),
+            ]),
+            "How the server encrypts objects at rest.",
+        )
+        .absent("as the bucket says")
+        .beside_events(),
+        Setting::new(
+            "kms_key",
+            Kind::Text,
+            "The key's id, ARN or alias, with `encryption = \"aws:kms\"`.",
+        )
+        .absent("the store's own key")
+        .beside_events(),
+        Setting::new(
+            "storage_class",
+            Kind::Text,
+            "The class of objects: `STANDARD`, `STANDARD_IA`, `ONEZONE_IA`, `INTELLIGENT_TIERING`, \
+             `GLACIER_IR`, or a word of your store. No archive class: footers are read back.",
+        )
+        .absent("as the bucket says")
+        .beside_events(),
         Setting::new(
             "exclusive",
             Kind::Choice(&EXCLUSIVE),

@@ -1,24 +1,23 @@
 //! `[sinks.NAME]`. Next: `prefix.rs`, for what stands before the names of objects.
 
 use super::prefix::prefix;
-use super::{TopLevel, paths};
+use super::{TopLevel, paths, s3, tls};
 use crate::declare;
 use crate::diagnostic::Place;
 use crate::document::{Entry, Text};
 use crate::reader::Reader;
 use crate::settings::{
-    Auth, BatchSettings, Compression, ElasticsearchSink, Exclusive, LocalSink, ObjectSettings,
-    Records, S3Credentials, S3Sink, Secret, Sink, SinkKind,
+    Auth, BatchSettings, Compression, ElasticsearchSink, LocalSink, ObjectSettings, Records,
+    Secret, Sink, SinkKind,
 };
-use std::fs::File;
-use std::io::Read as _;
-use std::path::PathBuf;
+use riverhog_rules::Op;
 
 /// A sink and the places others must agree with.
 pub(crate) struct SinkDraft {
     pub(crate) sink: Sink,
     pub(crate) place: Place,
-    /// What is compiled into `Target::destinations`, in that order: index, or bucket and prefix.
+    /// What is compiled into `Target::destinations`, in that order: index, with routing and
+    /// pipeline where there are any; or bucket and prefix.
     pub(crate) templates: Vec<Text>,
     /// `buckets`, with their places.
     pub(crate) buckets: Vec<Text>,
@@ -26,11 +25,6 @@ pub(crate) struct SinkDraft {
 
 /// One bit each in `Route::sinks`.
 const SINKS_MAX: usize = 64;
-
-/// No more of a `ca_file` is looked at; a system's whole bundle has a quarter of a mebibyte.
-const CA_FILE_MAX_BYTES: u64 = 16 << 20;
-
-const PEM_BEGIN: &str = "-----BEGIN CERTIFICATE-----";
 
 pub(super) fn read(top: &TopLevel<'_>) -> Vec<SinkDraft> {
     let entries = top.named("sinks");
@@ -54,7 +48,7 @@ fn read_one(reader: &Reader<'_>, entry: &Entry) -> SinkDraft {
     let (mut templates, mut buckets) = (Vec::new(), Vec::new());
     let kind = match reader.word() {
         "elasticsearch" => SinkKind::Elasticsearch(read_elasticsearch(reader, &mut templates)),
-        "s3" => SinkKind::S3(read_s3(reader, &mut templates, &mut buckets)),
+        "s3" => SinkKind::S3(s3::read(reader, &mut templates, &mut buckets)),
         _ => SinkKind::Local(read_local(reader, &mut templates)),
     };
     let sink = Sink { name: entry.key.clone(), kind };
@@ -68,46 +62,62 @@ fn read_elasticsearch(reader: &Reader<'_>, templates: &mut Vec<Text>) -> Elastic
         check_url(reader, "urls", url, true);
     }
     let index = template(reader, "index");
+    let (routing, pipeline) = (reader.text("routing"), reader.text("pipeline"));
+    let data_stream = reader.flag("data_stream").unwrap_or_default();
+    let op = match reader.choice("op") {
+        "index" => Op::Index,
+        _ => Op::Create,
+    };
+    if data_stream {
+        check_data_stream(reader, op, &index);
+    }
     let omit = reader.choices("omit");
     let sink = ElasticsearchSink {
         urls: urls.into_iter().map(|it| Secret::with_shown(it.value.clone(), it.shown())).collect(),
         index: index.value.clone(),
+        data_stream,
+        op,
+        routing: routing.as_ref().map(|text| text.value.clone()),
+        pipeline: pipeline.as_ref().map(|text| text.value.clone()),
         auth: read_auth(reader),
-        ca_file: read_ca_file(reader),
+        tls: tls::read(reader),
         compression: match reader.choice("compression") {
             "gzip" => Compression::Gzip,
+            "zstd" => Compression::Zstd,
             _ => Compression::None,
         },
         batch: reader.section("batch").map(|it| read_batch(&it)).unwrap_or_default(),
         in_flight_max: reader.integer("in_flight") as usize,
+        adaptive: reader.flag("adaptive").unwrap_or_default(),
         omit_message: omit.contains(&"message"),
         timeout_ms: reader.duration_ms("timeout"),
     };
-    templates.push(index);
+    templates.extend(std::iter::once(index).chain(routing).chain(pipeline));
     sink
+}
+
+/// What a data stream refuses, or what makes no sense of one.
+fn check_data_stream(reader: &Reader<'_>, op: Op, index: &Text) {
+    let report = |key: &str, why: &str, help: &str| {
+        let message = format!("`{key}` cannot stand with `data_stream = true`: {why}");
+        reader.context.error(&reader.place_of(key), message, help);
+    };
+    if op == Op::Index {
+        report("op", "data streams only create", "leave `op` out, or take `data_stream` out");
+    }
+    if reader.has("routing") {
+        report("routing", "data streams route by themselves", "leave `routing` out");
+    }
+    if index.value.contains("{timestamp:") || index.value.contains("{received:") {
+        let message = format!("`{}` makes a data stream for each day", reader.name_of("index"));
+        let help = "leave the date out: a data stream rolls over by itself";
+        reader.context.warn(&index.place, message, help);
+    }
 }
 
 /// A template that may be missing; what stands in for it is never used.
 pub(super) fn template(reader: &Reader<'_>, key: &str) -> Text {
     reader.text(key).unwrap_or_else(|| Text::fixed("", &reader.place))
-}
-
-/// A file of certificates, of which it must hold one: which they are is seen when they are used.
-fn read_ca_file(reader: &Reader<'_>) -> Option<PathBuf> {
-    let (path, text) = reader.path("ca_file")?;
-    let name = reader.name_of("ca_file");
-    let mut pem = Vec::new();
-    let read = File::open(&path).and_then(|it| it.take(CA_FILE_MAX_BYTES).read_to_end(&mut pem));
-    if let Err(error) = read {
-        let message = format!("`{name}`: the file `{}` cannot be read: {error}", text.shown());
-        let help = "a relative path starts at the folder of this configuration file";
-        reader.context.error(&text.place, message, help);
-    } else if !String::from_utf8_lossy(&pem).contains(PEM_BEGIN) {
-        let message = format!("`{name}`: the file `{}` holds no certificate", text.shown());
-        let help = format!("name a PEM file; each certificate begins with `{PEM_BEGIN}`");
-        reader.context.error(&text.place, message, help);
-    }
-    Some(path)
 }
 
 fn read_auth(reader: &Reader<'_>) -> Auth {
@@ -132,9 +142,14 @@ fn read_auth(reader: &Reader<'_>) -> Auth {
 }
 
 fn lonely(reader: &Reader<'_>, given: &str, missing: &str, text: &Text) -> Auth {
+    report_lonely(reader, given, missing, text);
+    Auth::None
+}
+
+/// One of two settings that belong together.
+pub(super) fn report_lonely(reader: &Reader<'_>, given: &str, missing: &str, text: &Text) {
     let message = format!("`{}` has no `{missing}`", reader.name_of(given));
     reader.context.error(&text.place, message, format!("add `{missing} = \"…\"`"));
-    Auth::None
 }
 
 pub(super) fn read_batch(reader: &Reader<'_>) -> BatchSettings {
@@ -157,67 +172,14 @@ pub(super) fn read_object(reader: &Reader<'_>) -> ObjectSettings {
     object
 }
 
-fn object(reader: &Reader<'_>) -> ObjectSettings {
+pub(super) fn object(reader: &Reader<'_>) -> ObjectSettings {
     reader.section("object").map(|it| read_object(&it)).unwrap_or_default()
 }
 
-fn records(reader: &Reader<'_>) -> Records {
+pub(super) fn records(reader: &Reader<'_>) -> Records {
     // `events` is the only word that is not refused yet.
     let _events = reader.choice("records");
     Records::Events
-}
-
-fn read_s3(reader: &Reader<'_>, templates: &mut Vec<Text>, listed: &mut Vec<Text>) -> S3Sink {
-    let endpoint = reader.text("endpoint");
-    if let Some(endpoint) = &endpoint {
-        check_url(reader, "endpoint", endpoint, false);
-    }
-    let bucket = template(reader, "bucket");
-    let prefix = prefix(reader);
-    *listed = reader.texts("buckets");
-    check_buckets(reader, &bucket, listed);
-    let buckets = if listed.is_empty() {
-        vec![bucket.value.clone()]
-    } else {
-        listed.iter().map(|text| text.value.clone()).collect()
-    };
-    let sink = S3Sink {
-        region: reader.text("region").map(|text| text.value).unwrap_or_default(),
-        bucket: bucket.value.clone(),
-        buckets,
-        prefix: prefix.value.clone(),
-        object: object(reader),
-        path_style: reader.flag("path_style").unwrap_or(endpoint.is_some()),
-        credentials: read_credentials(reader),
-        exclusive: match reader.choice("exclusive") {
-            "none" => Exclusive::None,
-            _ => Exclusive::Create,
-        },
-        records: records(reader),
-        in_flight_max: reader.integer("in_flight") as usize,
-        prefixes_max: reader.integer("prefixes_max") as usize,
-        timeout_ms: reader.duration_ms("timeout"),
-        endpoint: endpoint.map(|it| Secret::with_shown(it.value.clone(), it.shown())),
-    };
-    templates.extend([bucket, prefix]);
-    sink
-}
-
-fn read_credentials(reader: &Reader<'_>) -> Option<S3Credentials> {
-    match (reader.secret("access_key"), reader.secret("secret_key")) {
-        (Some((access_key, _)), Some((secret_key, _))) => {
-            Some(S3Credentials { access_key, secret_key })
-        }
-        (Some((_, text)), None) => {
-            lonely(reader, "access_key", "secret_key", &text);
-            None
-        }
-        (None, Some((_, text))) => {
-            lonely(reader, "secret_key", "access_key", &text);
-            None
-        }
-        (None, None) => None,
-    }
 }
 
 fn read_local(reader: &Reader<'_>, templates: &mut Vec<Text>) -> LocalSink {
@@ -243,32 +205,8 @@ fn read_local(reader: &Reader<'_>, templates: &mut Vec<Text>) -> LocalSink {
     sink
 }
 
-fn check_buckets(reader: &Reader<'_>, bucket: &Text, buckets: &[Text]) {
-    let name = reader.name_of("bucket");
-    let is_template = bucket.value.contains('{');
-    if is_template && !reader.has("buckets") {
-        let message = format!("`{name}` is a template without `buckets`");
-        let help = "list every bucket it may give: `buckets = [\"…\"]`";
-        reader.context.error(&bucket.place, message, help);
-    }
-    let alone = !is_template && !buckets.is_empty() && !bucket.value.is_empty();
-    if alone && !buckets.iter().any(|it| it.value == bucket.value) {
-        let message = format!("`{name}` is \"{}\", which `buckets` does not list", bucket.shown());
-        let help = "add it to `buckets`, or take `buckets` out";
-        reader.context.error(&bucket.place, message, help);
-    }
-    for bucket in std::iter::once(bucket).filter(|_| !is_template).chain(buckets) {
-        let odd = |it: char| it.is_whitespace() || matches!(it, '/' | '{' | '}' | ':' | '?');
-        if bucket.value.contains(odd) {
-            let message = format!("\"{}\" cannot be a bucket", bucket.shown());
-            let help = "write its name alone; what follows a `/` belongs to `prefix`";
-            reader.context.error(&bucket.place, message, help);
-        }
-    }
-}
-
 /// `http://` or `https://`, a host, no credentials; a path only where that means something.
-fn check_url(reader: &Reader<'_>, key: &str, url: &Text, path_allowed: bool) {
+pub(super) fn check_url(reader: &Reader<'_>, key: &str, url: &Text, path_allowed: bool) {
     let name = reader.name_of(key);
     let report = |problem: &str, help: &str| {
         let message = format!("`{name}`: \"{}\" {problem}", url.shown());

@@ -2,6 +2,7 @@
 //! of `Plan::targets` and of the bits in `Route::sinks`. Next: `dead_letter.rs`.
 
 use super::Secret;
+use riverhog_rules::Op;
 use std::path::PathBuf;
 
 /// One sink.
@@ -32,20 +33,48 @@ pub struct ElasticsearchSink {
     pub urls: Vec<Secret<String>>,
     /// The index as a template; compiled in `Plan::targets`.
     pub index: String,
+    /// `index` names data streams.
+    pub data_stream: bool,
+    /// What becomes of a document whose id is there: create, or index. Compiled in `Plan::targets`.
+    pub op: Op,
+    /// What decides the shard, as a template; compiled in `Plan::targets`.
+    pub routing: Option<String>,
+    /// The store's ingest pipeline, as a template; compiled in `Plan::targets`.
+    pub pipeline: Option<String>,
     /// How requests prove who they are.
     pub auth: Auth,
-    /// A PEM file of certificate authorities that replaces the system's.
-    pub ca_file: Option<PathBuf>,
+    /// Files of TLS.
+    pub tls: TlsFiles,
     /// How request bodies are compressed.
     pub compression: Compression,
     /// When a request is full.
     pub batch: BatchSettings,
     /// Requests in flight at most.
     pub in_flight_max: usize,
+    /// Fewer of them while the store is overloaded.
+    pub adaptive: bool,
     /// Leave `message`, the raw line, out of the documents.
     pub omit_message: bool,
     /// A request without an answer is given up after this long.
     pub timeout_ms: u64,
+}
+
+/// Files of TLS, all PEM.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct TlsFiles {
+    /// Certificate authorities that replace the system's.
+    pub ca: Option<PathBuf>,
+    /// What this client shows: its certificate chain, and its key.
+    pub client: Option<ClientFiles>,
+}
+
+/// The files of a client's certificate.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ClientFiles {
+    /// The certificate, and those between it and its authority.
+    pub cert: PathBuf,
+    /// Its key.
+    pub key: PathBuf,
 }
 
 /// How requests prove who they are.
@@ -73,6 +102,8 @@ pub enum Compression {
     None,
     /// gzip.
     Gzip,
+    /// zstd; gzip where the store does not take it.
+    Zstd,
 }
 
 /// When a `_bulk` request is full: whichever comes first.
@@ -117,6 +148,14 @@ pub struct S3Sink {
     pub path_style: bool,
     /// Keys from the file; the SDK's own chain when absent.
     pub credentials: Option<S3Credentials>,
+    /// Files of TLS.
+    pub tls: TlsFiles,
+    /// How the server encrypts objects: `AES256` or `aws:kms`.
+    pub encryption: Option<&'static str>,
+    /// The key of `aws:kms`.
+    pub kms_key: Option<String>,
+    /// The storage class of objects; none that must be restored before it is read.
+    pub storage_class: Option<String>,
     /// Whether the store can refuse to overwrite.
     pub exclusive: Exclusive,
     /// What an object holds.
@@ -143,8 +182,19 @@ pub struct S3Credentials {
 pub enum Exclusive {
     /// It can (`If-None-Match: *`), which a probe proves at start: effectively once.
     Create,
+    /// The same with the header of OSS.
+    Oss,
+    /// The same with the header of COS.
+    Cos,
     /// It cannot: names carry a writer's nonce and the promise is at least once.
     None,
+}
+
+impl Exclusive {
+    /// The store refuses to overwrite, by whatever header.
+    pub fn is_proved(self) -> bool {
+        self != Exclusive::None
+    }
 }
 
 /// What an archive object holds.

@@ -11,14 +11,21 @@ use riverhog_config::{
     Auth, Compression, Config, ElasticsearchSink, Exclusive, ObjectSettings, Records, S3Sink, Sink,
     SinkKind,
 };
+use riverhog_rules::ActionForm;
 
 use super::{AssembleError, random};
 use crate::share::Share;
 use crate::sink::archive::footer::RecordKind;
 use crate::sink::archive::local::LocalStore;
-use crate::sink::archive::s3::{S3Settings, S3SettingsError, S3Store};
+use crate::sink::archive::s3::{
+    COS_FORBID_OVERWRITE, ExclusiveBy, OSS_FORBID_OVERWRITE, S3Settings, S3SettingsError, S3Store,
+    StoredAs,
+};
 use crate::sink::archive::store::ObjectStore;
-use crate::sink::elasticsearch::http::{Credentials, HttpBulk, HttpSettings};
+use crate::sink::elasticsearch::encoding::Encoding;
+use crate::sink::elasticsearch::endpoint::HttpBulk;
+use crate::sink::elasticsearch::http::{Credentials, HttpSettings};
+use crate::sink::tls::TlsFiles;
 use crate::sink::{SinkContext, SinkHandle, archive, elasticsearch};
 
 /// Longest that opening a connection to a store may take.
@@ -37,7 +44,9 @@ pub(super) async fn start(
 ) -> Result<SinkHandle, AssembleError> {
     match &sink.kind {
         SinkKind::Elasticsearch(elasticsearch) => {
-            let transport = HttpBulk::new(&http_settings(elasticsearch))
+            let settings = http_settings(elasticsearch);
+            let jitter = Arc::clone(&context.jitter);
+            let transport = HttpBulk::new(&settings, &context.name, &context.metrics, jitter)
                 .map_err(|cause| AssembleError::Http { sink: sink.name.clone(), cause })?;
             let settings = bulk_settings(elasticsearch);
             Ok(elasticsearch::spawn(context, settings, Arc::new(transport)))
@@ -49,7 +58,7 @@ pub(super) async fn start(
                 records: s3.records,
                 transfers: s3.in_flight_max,
                 prefixes_max: s3.prefixes_max,
-                exclusive: s3.exclusive == Exclusive::Create,
+                exclusive: s3.exclusive.is_proved(),
             };
             Ok(archive::spawn(context, cut.settings(fingerprint), stores))
         }
@@ -92,10 +101,28 @@ pub fn http_settings(sink: &ElasticsearchSink) -> HttpSettings {
             Auth::ApiKey(key) => Credentials::ApiKey(key.reveal().clone()),
             Auth::Bearer(token) => Credentials::Bearer(token.reveal().clone()),
         },
-        ca_file: sink.ca_file.clone(),
-        gzip: sink.compression == Compression::Gzip,
+        tls: tls_files(&sink.tls),
+        encoding: match sink.compression {
+            Compression::None => Encoding::None,
+            Compression::Gzip => Encoding::Gzip,
+            Compression::Zstd => Encoding::Zstd,
+        },
         timeout: Duration::from_millis(sink.timeout_ms),
     }
+}
+
+/// The files of TLS of a sink; `None` for one that connects nowhere.
+pub fn tls_files_of(sink: &Sink) -> Option<TlsFiles> {
+    match &sink.kind {
+        SinkKind::Elasticsearch(it) => Some(tls_files(&it.tls)),
+        SinkKind::S3(it) => Some(tls_files(&it.tls)),
+        SinkKind::Local(_) => None,
+    }
+}
+
+fn tls_files(files: &riverhog_config::TlsFiles) -> TlsFiles {
+    let client = files.client.as_ref().map(|client| (client.cert.clone(), client.key.clone()));
+    TlsFiles { ca: files.ca.clone(), client }
 }
 
 /// The stores of an archive sink; `None` for a sink that is no archive.
@@ -139,7 +166,17 @@ pub async fn s3_store(sink: &S3Sink) -> Result<S3Store, S3SettingsError> {
         path_style: sink.path_style,
         credentials: credentials
             .map(|it| (it.access_key.reveal().clone(), it.secret_key.reveal().clone())),
-        ca_pem: None,
+        tls: tls_files(&sink.tls),
+        stored: StoredAs {
+            encryption: sink.encryption.map(str::to_owned),
+            kms_key: sink.kms_key.clone(),
+            storage_class: sink.storage_class.clone(),
+            exclusive_by: match sink.exclusive {
+                Exclusive::Create | Exclusive::None => ExclusiveBy::IfNoneMatch,
+                Exclusive::Oss => ExclusiveBy::Header(OSS_FORBID_OVERWRITE),
+                Exclusive::Cos => ExclusiveBy::Header(COS_FORBID_OVERWRITE),
+            },
+        },
         connect_timeout: timeout.min(CONNECT_MAX),
         timeout,
     };
@@ -152,6 +189,13 @@ fn bulk_settings(sink: &ElasticsearchSink) -> elasticsearch::Settings {
         batch_count: sink.batch.count_max,
         batch_age: Duration::from_millis(sink.batch.age_max_ms),
         in_flight: sink.in_flight_max.max(1),
+        adaptive: sink.adaptive,
+        action: ActionForm {
+            op: sink.op,
+            routing: sink.routing.is_some(),
+            pipeline: sink.pipeline.is_some(),
+        },
+        pipeline_is_fixed: !sink.pipeline.as_ref().is_some_and(|text| text.contains('{')),
         omit_message: sink.omit_message,
     }
 }

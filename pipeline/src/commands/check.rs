@@ -6,12 +6,14 @@
 use std::io::Write;
 
 use clap::Args;
-use riverhog_config::{Config, Counts, Diagnostic, ProcessEnv, Severity};
+use riverhog_config::{Config, Counts, Diagnostic, ProcessEnv, Severity, Sink};
 use serde_json::{Value, json};
 
 use super::connect::{Finding, connect};
 use super::console::Mood;
 use super::{CommandError, ConfigArg, Console, Exit, Format, runtime};
+use crate::assemble::sinks::tls_files_of;
+use crate::sink::tls::{TlsSetupError, client_config};
 
 const EXAMPLES: &str = "Examples:
   riverhog check                             everything wrong with riverhog.toml
@@ -74,12 +76,29 @@ fn loaded(config: Config, asking: Option<Console>) -> Result<Answer, CommandErro
     } else {
         None
     };
-    Ok(Answer {
-        guarantees: riverhog_config::guarantees(&config),
-        counts: config.counts,
-        diagnostics: config.warnings,
-        findings,
-    })
+    let mut diagnostics = tls_problems(&config);
+    let guarantees = riverhog_config::guarantees(&config);
+    diagnostics.extend(config.warnings);
+    Ok(Answer { guarantees, counts: config.counts, diagnostics, findings })
+}
+
+/// Files of TLS that do not fit together, which shows only when they are used.
+fn tls_problems(config: &Config) -> Vec<Diagnostic> {
+    let problem = |sink: &Sink| {
+        let files = tls_files_of(sink)?;
+        if files.ca.is_none() && files.client.is_none() {
+            return None;
+        }
+        let error = client_config(&files).err()?;
+        let setting = match error {
+            TlsSetupError::Certificates { .. } | TlsSetupError::Other(_) => "ca_file",
+            TlsSetupError::Key { .. } | TlsSetupError::Pair { .. } => "key_file",
+        };
+        let message = format!("`sinks.{}.{setting}`: {error}", sink.name);
+        let help = "name PEM files that belong together, and let this user read them";
+        Some(Diagnostic::unreadable(message, help))
+    };
+    config.sinks.iter().filter_map(problem).collect()
 }
 
 impl Answer {
@@ -173,4 +192,39 @@ fn as_json(answer: &Answer) -> Value {
         object["connect"] = findings.iter().map(finding).collect();
     }
     object
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sink::test_server::Authority;
+
+    #[test]
+    fn files_that_do_not_fit_together_are_told_before_they_are_used() {
+        let authority = Authority::new();
+        let said = |cert: &str, key: &str| {
+            let text = format!(
+                "[sources.p]\ntype = 'stdin'\n[[route]]\nsinks = ['a']\n[sinks.a]\n\
+                 type = 's3'\nbucket = 'b'\nca_file = 'ca.pem'\ncert_file = '{cert}'\n\
+                 key_file = '{key}'\n"
+            );
+            let path = authority.path("riverhog.toml");
+            std::fs::write(&path, text).unwrap();
+            let config = riverhog_config::load(&path, &ProcessEnv).unwrap();
+            tls_problems(&config).into_iter().map(|it| it.message).collect::<Vec<_>>()
+        };
+        assert_eq!(said("client.pem", "client.key"), Vec::<String>::new());
+        let [other] = &said("client.pem", "other.key")[..] else { panic!("one problem") };
+        assert!(
+            other.starts_with("`sinks.a.key_file`: ") && other.contains("other.key"),
+            "{other}"
+        );
+        std::fs::write(
+            authority.path("bent.key"),
+            "-----BEGIN PRIVATE KEY-----\n@@@@\n-----END PRIVATE KEY-----\n",
+        )
+        .unwrap();
+        let [bent] = &said("client.pem", "bent.key")[..] else { panic!("one problem") };
+        assert!(bent.starts_with("`sinks.a.key_file`: ") && bent.contains("bent.key"), "{bent}");
+    }
 }

@@ -10,17 +10,18 @@ use bytes::Bytes;
 use http::Method;
 use rdkafka::consumer::{BaseConsumer, Consumer as _};
 use riverhog_config::{
-    Config, DeadLetter, ElasticsearchSink, Exclusive, KafkaSource, S3Sink, Secret, Sink, SinkKind,
-    Topics,
+    Config, DeadLetter, ElasticsearchSink, KafkaSource, S3Sink, Secret, Sink, SinkKind, Topics,
 };
 use serde_json::Value;
 
+use super::index_template;
 use crate::assemble::sinks::{http_settings, s3_store, stores};
 use crate::sink::archive::s3::CREDENTIALS_HELP;
 use crate::sink::archive::store::{
     Depth, ListRequest, ObjectStore, PutOutcome, ReadOutcome, probe_exclusive,
 };
 use crate::sink::elasticsearch::body::Body;
+use crate::sink::elasticsearch::encoding::Encoding;
 use crate::sink::elasticsearch::http::{HttpClient, endpoint};
 use crate::source::kafka::properties;
 
@@ -71,7 +72,7 @@ pub(super) async fn connect(config: &Config, mut asking: impl FnMut(&str)) -> Ve
         match &sink.kind {
             SinkKind::Elasticsearch(it) => findings.extend(elasticsearch(&sink.name, it).await),
             SinkKind::S3(it) => {
-                findings.extend(archive(sink, it.exclusive == Exclusive::Create).await);
+                findings.extend(archive(sink, it.exclusive.is_proved()).await);
             }
             SinkKind::Local(_) => findings.extend(archive(sink, true).await),
         }
@@ -170,7 +171,34 @@ async fn elasticsearch(name: &str, sink: &ElasticsearchSink) -> Vec<Finding> {
             Err(problem) => Finding::bad(name, asked, problem, "does the store run there?"),
         });
     }
+    if findings.iter().all(|finding| finding.problem.is_none()) {
+        findings.extend(data_stream(&client, name, sink).await);
+    }
     findings
+}
+
+/// Whether what the sink calls a data stream is one, or will be: a store makes a plain index of a
+/// name that no template claims. A name that lines take part in cannot be asked for.
+async fn data_stream(client: &HttpClient, name: &str, sink: &ElasticsearchSink) -> Option<Finding> {
+    if !sink.data_stream || sink.index.contains('{') {
+        return None;
+    }
+    let base = sink.urls.first()?.reveal();
+    let words = format!("data stream {}", sink.index);
+    if let Ok((200..=299, _)) = get(client, base, &format!("_data_stream/{}", sink.index)).await {
+        return Some(Finding::good(name, format!("{words}: it is there")));
+    }
+    let template = index_template::name(name);
+    let answer = get(client, base, &format!("_index_template/{template}")).await;
+    let answer = answer.ok().and_then(|(_, body)| serde_json::from_slice::<Value>(&body).ok());
+    let is_set_up =
+        |answer: &Value| answer["index_templates"][0]["index_template"]["data_stream"].is_object();
+    if answer.as_ref().is_some_and(is_set_up) {
+        return Some(Finding::good(name, format!("{words}: its template is there")));
+    }
+    let help = "`riverhog setup --apply` makes its template; with one of your own, make the data \
+                stream first";
+    Some(Finding::bad(name, words, "neither it nor its template is there", help))
 }
 
 /// Status and body of a GET.
@@ -180,7 +208,8 @@ pub(super) async fn get(
     api: &str,
 ) -> Result<(u16, Bytes), String> {
     let uri = endpoint(base, api, "").map_err(|error| error.to_string())?;
-    let answer = client.send(Method::GET, uri, "application/json", false, Body::default()).await;
+    let answer =
+        client.send(Method::GET, uri, "application/json", Encoding::None, Body::default()).await;
     answer.map(|answer| (answer.status, answer.body)).map_err(|error| error.to_string())
 }
 

@@ -36,9 +36,9 @@ pub(super) fn pattern(index: &str) -> String {
     pattern
 }
 
-/// The template for a pattern of indices.
-pub(super) fn body(pattern: &str) -> Value {
-    json!({
+/// The template for a pattern of indices, or of data streams.
+pub(super) fn body(pattern: &str, data_stream: bool) -> Value {
+    let mut body = json!({
         "index_patterns": [pattern],
         "priority": PRIORITY,
         "template": {
@@ -54,7 +54,13 @@ pub(super) fn body(pattern: &str) -> Value {
             },
         },
         "_meta": {"managed_by": "riverhog"},
-    })
+    });
+    if data_stream {
+        body["data_stream"] = json!({});
+        // A data stream goes by this field, so it must be there and read.
+        body["template"]["mappings"]["properties"]["@timestamp"] = json!({"type": "date_nanos"});
+    }
+    body
 }
 
 fn dynamic(object: &str, mapping: &Value) -> Value {
@@ -112,6 +118,12 @@ pub(super) fn differences(stored: &Value, ours: &Value) -> Vec<String> {
     for part in ["index_patterns", "priority", "template"] {
         compare(part, &stored[part], &ours[part], &mut differences);
     }
+    for (is_there, sign) in [(&stored, '-'), (&ours, '+')] {
+        let is_in_both = stored["data_stream"].is_object() == ours["data_stream"].is_object();
+        if is_there["data_stream"].is_object() && !is_in_both {
+            differences.push(format!("{sign} data_stream"));
+        }
+    }
     differences
 }
 
@@ -121,6 +133,11 @@ pub(super) fn merged(stored: &Value, ours: &Value) -> Value {
     let mut merged = stored.clone();
     for part in ["index_patterns", "priority", "_meta"] {
         merged[part] = ours[part].clone();
+    }
+    if let Some(merged) = merged.as_object_mut() {
+        merged.remove("data_stream");
+        // What a store says of it beside our empty object is what it would say again.
+        merged.extend(ours.get("data_stream").map(|it| ("data_stream".to_owned(), it.clone())));
     }
     if merged["template"].is_object() {
         merged["template"]["mappings"] = ours["template"]["mappings"].clone();
@@ -189,7 +206,7 @@ mod tests {
     }
 
     fn check(change: impl FnOnce(&mut Value), expect: &[&str]) {
-        let ours = body("logs-*");
+        let ours = body("logs-*", false);
         let mut stored = ours.clone();
         change(&mut stored);
         assert_eq!(differences(&stored, &ours), expect);
@@ -214,12 +231,31 @@ mod tests {
 
     #[test]
     fn settings_of_the_user_are_kept() {
-        let ours = body("logs-*");
+        let ours = body("logs-*", false);
         let stored = json!({"priority": 1, "template": {"settings": {"x": 1}, "mappings": {}}});
         let merged = merged(&stored, &ours);
         assert_eq!(merged["template"]["settings"]["x"], 1);
         assert_eq!(differences(&merged, &ours), Vec::<String>::new());
         assert_eq!(super::merged(&json!({"priority": 1}), &ours), ours);
+    }
+
+    #[test]
+    fn a_data_stream_is_told_from_an_index() {
+        let (index, stream) = (body("logs-*", false), body("logs-*", true));
+        assert!(
+            stream["template"]["mappings"]["properties"]["@timestamp"]["ignore_malformed"]
+                .is_null()
+        );
+        let mut stored = stream.clone();
+        stored["data_stream"] = json!({"timestamp_field": {"name": "@timestamp"}});
+        assert_eq!(differences(&stored, &stream), Vec::<String>::new());
+        let said = differences(&stored, &index);
+        assert!(said.contains(&"- data_stream".to_owned()), "{said:?}");
+        let said = differences(&index, &stream);
+        assert!(said.contains(&"+ data_stream".to_owned()), "{said:?}");
+        for (stored, ours) in [(&stored, &index), (&index, &stream)] {
+            assert_eq!(differences(&merged(stored, ours), ours), Vec::<String>::new());
+        }
     }
 
     /// Every part of the documented event is mapped.
@@ -242,7 +278,7 @@ mod tests {
         let (_, rest) = page.split_once("```json\n").unwrap();
         let (snippet, _) = rest.split_once("```").unwrap();
         let snippet: Value = serde_json::from_str(snippet).unwrap();
-        let template = body("train-*");
+        let template = body("train-*", false);
         let templates = template["template"]["mappings"]["dynamic_templates"].as_array().unwrap();
         assert!(templates.contains(&snippet["dynamic_templates"][0]), "{snippet}");
     }

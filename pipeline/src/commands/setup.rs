@@ -16,6 +16,7 @@ use super::console::Mood;
 use super::index_template::{body, differences, merged, name, pattern};
 use super::{CommandError, ConfigArg, Console, Exit, load, runtime};
 use crate::assemble::sinks::{http_settings, stores};
+use crate::sink::elasticsearch::encoding::Encoding;
 use crate::sink::elasticsearch::http::{HttpClient, endpoint};
 use crate::telemetry::escape::escape_control;
 
@@ -153,7 +154,7 @@ async fn template(sink: &str, settings: &ElasticsearchSink, apply: bool) -> Step
     };
     let base = settings.urls.first().map_or("", |url| url.reveal().as_str());
     let api = format!("_index_template/{}", name(sink));
-    let ours = body(&pattern);
+    let ours = body(&pattern, settings.data_stream);
     let stored = match get(&client, base, &api).await {
         Ok((404, _)) => None,
         Ok((200..=299, answer)) => stored_template(&answer),
@@ -189,7 +190,8 @@ fn stored_template(answer: &[u8]) -> Option<Value> {
 async fn put(client: &HttpClient, base: &str, api: &str, body: &Value) -> Result<(), String> {
     let uri = endpoint(base, api, "").map_err(|error| error.to_string())?;
     let body = Bytes::from(body.to_string());
-    let answer = client.send(Method::PUT, uri, "application/json", false, body.into()).await;
+    let answer =
+        client.send(Method::PUT, uri, "application/json", Encoding::None, body.into()).await;
     let answer = answer.map_err(|error| error.to_string())?;
     match answer.status {
         200..=299 => Ok(()),

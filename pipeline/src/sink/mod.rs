@@ -10,6 +10,9 @@ pub mod dead_letter;
 pub mod destination;
 pub mod elasticsearch;
 pub mod outcome;
+#[cfg(test)]
+pub(crate) mod test_server;
+pub mod tls;
 
 use std::sync::Arc;
 use std::time::Duration;

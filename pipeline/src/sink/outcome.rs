@@ -60,6 +60,9 @@ pub fn bulk_item(status: u16, error_type: &str, reason: &str) -> BulkItemOutcome
         "validation_exception" | "illegal_argument_exception" if is_shard_limit(reason) => {
             return BulkItemOutcome::Halt("shard_limit");
         }
+        "illegal_argument_exception" if is_no_pipeline(reason) => {
+            return BulkItemOutcome::Halt("no_pipeline");
+        }
         _ => {}
     }
     match status {
@@ -78,6 +81,11 @@ pub fn bulk_item(status: u16, error_type: &str, reason: &str) -> BulkItemOutcome
 /// "this action would add [2] total shards, but this cluster currently has [1000]/[1000] maximum"
 fn is_shard_limit(reason: &str) -> bool {
     reason.contains("shards") && reason.contains("maximum")
+}
+
+/// "pipeline with id [logs] does not exist"
+fn is_no_pipeline(reason: &str) -> bool {
+    reason.starts_with("pipeline with id [") && reason.ends_with("] does not exist")
 }
 
 #[cfg(test)]
@@ -121,6 +129,12 @@ mod tests {
             (400, "illegal_argument_exception", "limit of total fields", Refused),
             (400, "index_closed_exception", "closed", Halt("index_closed")),
             (400, "validation_exception", shard, Halt("shard_limit")),
+            (
+                400,
+                "illegal_argument_exception",
+                "pipeline with id [logs] does not exist",
+                Halt("no_pipeline"),
+            ),
             (403, "cluster_block_exception", "blocked by", Halt("blocked")),
             (429, "cluster_block_exception", "flood-stage", Halt("blocked")),
             (403, "security_exception", "", Halt("forbidden")),

@@ -252,6 +252,8 @@ struct SinkMetrics {
     requests: Counter<u64>,
     request_seconds: Histogram<f64>,
     in_flight: UpDownCounter<i64>,
+    in_flight_limit: Gauge<u64>,
+    address_up: Gauge<u64>,
     oldest_seconds: Gauge<f64>,
     dead_letter_lines: Counter<u64>,
 }
@@ -276,6 +278,16 @@ impl SinkMetrics {
                 .i64_up_down_counter("riverhog_sink_in_flight_requests")
                 .with_description("Requests sent and not answered yet.")
                 .build(),
+            in_flight_limit: gauge(
+                meter,
+                "riverhog_sink_in_flight_limit",
+                "Requests that may be in flight; below the setting while a store is overloaded.",
+            ),
+            address_up: gauge(
+                meter,
+                "riverhog_sink_address_up",
+                "1 while an address of a store is in turn, 0 while it is set aside.",
+            ),
             oldest_seconds: meter
                 .f64_gauge("riverhog_sink_oldest_seconds")
                 .with_description("Age of the oldest unsettled line of a sink, by record time.")
@@ -503,6 +515,8 @@ mod tests {
         metrics.sink_request_seconds("search", 0.02);
         metrics.sink_halted("search", "logs-nlp", "forbidden", true);
         metrics.sink_in_flight("search", 3);
+        metrics.sink_in_flight_limit("search", 4);
+        metrics.sink_address_up("search", "http://search-1:9200", true);
         metrics.sink_oldest_seconds("search", 1.5);
         metrics.dead_letter_lines("mapping", 2);
         metrics.archive_object("archive", "age", 2_000_000);
@@ -557,8 +571,10 @@ mod tests {
             "riverhog_peel_overwritten_frames_total",
             "riverhog_rebalances_total",
             "riverhog_redacted_values_total",
+            "riverhog_sink_address_up",
             "riverhog_sink_bytes_total",
             "riverhog_sink_halted",
+            "riverhog_sink_in_flight_limit",
             "riverhog_sink_in_flight_requests",
             "riverhog_sink_lines_total",
             "riverhog_sink_oldest_seconds",

@@ -12,7 +12,7 @@ use crate::json::write_string;
 use crate::labels::{Candidate, NODE_RANK, Reading};
 use crate::names::Name;
 use crate::numbers::WantedMetric;
-use crate::plan::{LineParser, ParseRule, Plan};
+use crate::plan::{ActionForm, LineParser, ParseRule, Plan};
 use crate::selector::Selector;
 use crate::step::{Action, Step};
 use crate::template::Template;
@@ -102,6 +102,8 @@ pub(super) struct Bound {
     pub(super) targets: Vec<BoundTarget>,
     /// The target whose action lines stand in front of the documents.
     pub(super) action_target: Option<u8>,
+    /// What the action lines of that target say.
+    pub(super) action_form: ActionForm,
     /// What tells the streams of a partition apart.
     pub(super) stream: Vec<Slot>,
     pub(super) marks: MarkIds,
@@ -242,6 +244,8 @@ impl Bound {
             bound.targets.push(BoundTarget { slots, reads });
         }
         bound.action_target = action_target(plan);
+        let target = bound.action_target.and_then(|at| plan.targets.get(usize::from(at)));
+        bound.action_form = target.map(|target| target.action).unwrap_or_default();
         if let Some(join) = &plan.join {
             bound.stream = join.stream.iter().map(|from| bound.selector(plan, from)).collect();
         }

@@ -10,6 +10,7 @@ use crate::date::Window;
 use crate::event::{DeadReason, Destinations, EventBuffer, EventTarget};
 use crate::names::Name;
 use crate::plan::{Plan, TARGETS_MAX, Target};
+use crate::sanitise::TargetKind;
 use riverhog_parsers::level::Level;
 
 /// What a worker remembers about destinations.
@@ -132,9 +133,12 @@ impl Rendered {
     ) -> Result<(), DeadReason> {
         self.text.clear();
         self.ends.clear();
-        for (template, slots) in target.destinations.iter().zip(&bound.slots) {
+        for (part, (template, slots)) in target.destinations.iter().zip(&bound.slots).enumerate() {
+            // What follows an index is no name.
+            let is_value = part > 0 && target.kind == TargetKind::Index;
+            let kind = if is_value { TargetKind::Text } else { target.kind };
             template
-                .render(&Bind(view, slots), plan.zone, target.kind, &mut self.text)
+                .render(&Bind(view, slots), plan.zone, kind, &mut self.text)
                 .map_err(|_| DeadReason::MissingValue)?;
             self.ends.push(self.text.len());
         }

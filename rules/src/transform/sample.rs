@@ -11,7 +11,7 @@ use crate::event::EventBuffer;
 use crate::hosts::{HostRule, HostTable};
 use crate::labels::LabelRule;
 use crate::names::{Names, Stage};
-use crate::plan::{LineParser, ParseRule, Plan, Tables, Target, TimeRule};
+use crate::plan::{ActionForm, LineParser, ParseRule, Plan, Tables, Target, TimeRule};
 use crate::route::Route;
 use crate::sanitise::TargetKind;
 use crate::selector::Selector;
@@ -91,6 +91,7 @@ pub(super) fn sample_plan() -> Plan {
                 name: "search".to_owned(),
                 destinations: vec![template("ms-swift-train-logs-{timestamp:%Y.%m.%d}")],
                 omit_message: false,
+                action: ActionForm::default(),
                 kind: TargetKind::Index,
             },
             Target {
@@ -100,6 +101,7 @@ pub(super) fn sample_plan() -> Plan {
                     template("{task}/{timestamp:%Y-%m-%d}/{role}/"),
                 ],
                 omit_message: false,
+                action: ActionForm::default(),
                 kind: TargetKind::Path,
             },
         ],

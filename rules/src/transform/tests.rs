@@ -1,4 +1,5 @@
 //! Tests of the transform as a whole: lines in, documents and destinations out.
+mod actions;
 mod formats;
 mod many;
 mod numbers;
@@ -24,7 +25,7 @@ use crate::labels::LabelRule;
 use crate::names::{Names, Stage};
 use crate::origin::parse_event_id;
 use crate::origin::{join_hash, line_and_part};
-use crate::plan::{LineParser, ParseRule, Tables, Target, TimeRule};
+use crate::plan::{ActionForm, LineParser, ParseRule, Tables, Target, TimeRule};
 use crate::route::Route;
 use crate::sanitise::TargetKind;
 use crate::selector::Selector;
@@ -88,7 +89,8 @@ fn route(when: &str, sinks: u64) -> Route {
 fn target(kind: TargetKind, texts: &[&str]) -> Target {
     let destinations = texts.iter().map(|text| Template::compile(text, &names()).unwrap());
     let destinations = destinations.collect();
-    Target { name: texts.concat(), destinations, omit_message: false, kind }
+    let action = ActionForm::default();
+    Target { name: texts.concat(), destinations, action, omit_message: false, kind }
 }
 
 fn selectors(stage: Stage, texts: &[&str]) -> Vec<Selector> {

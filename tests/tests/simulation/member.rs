@@ -253,6 +253,9 @@ impl Parts {
             batch_count: 7,
             batch_age: Duration::from_millis(30),
             in_flight: 3,
+            adaptive: true,
+            action: riverhog_rules::ActionForm::default(),
+            pipeline_is_fixed: true,
             omit_message: false,
         };
         let transport = SimBulk { world: self.world.clone(), member: self.number };
@@ -275,8 +278,8 @@ impl Parts {
             transfers: 3,
             prefixes_max: 6,
             omit_message: sink == VAULT,
-            exclusive: true,
-            nonce: 0,
+            exclusive: self.world.lock().exclusive,
+            nonce: self.number as u32 + 1,
         };
         let bucket = BUCKETS[sink];
         let store = SimStore { world: self.world.clone(), member: self.number, bucket };

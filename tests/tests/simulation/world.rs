@@ -62,6 +62,8 @@ pub(crate) struct World {
     pub(crate) variants_of: Vec<Vec<(u64, usize)>>,
     pub(crate) search: Search,
     pub(crate) objects: BTreeMap<(String, String), Bytes>,
+    /// Stores create exclusively; else they overwrite.
+    pub(crate) exclusive: bool,
     pub(crate) unreadable: BTreeSet<(String, String)>,
     pub(crate) forbidden: BTreeSet<&'static str>,
     pub(crate) stubborn_key: Option<String>,
@@ -97,6 +99,7 @@ impl World {
             variants_of: Vec::new(),
             search: Search::default(),
             objects: BTreeMap::new(),
+            exclusive: true,
             unreadable: BTreeSet::new(),
             forbidden: BTreeSet::new(),
             stubborn_key: None,

@@ -52,6 +52,10 @@ pub(super) struct Link {
     pub(super) prefix: Arc<str>,
     pub(super) name: ChainName,
     pub(super) generation: Arc<Generation>,
+    /// In the names of its objects where the store does not create exclusively. Of this link
+    /// alone: a list that is a moment old would give the next one a number that is taken, and the
+    /// same name would overwrite.
+    pub(super) nonce: u32,
 }
 
 /// What an append did, also when it stopped half-way.
@@ -230,7 +234,7 @@ async fn put(link: &Link, number: u64, bytes: Bytes) -> PutOutcome {
     let archive = &link.archive;
     let exclusive =
         archive.settings.exclusive && archive.context.rules.objects_are_created_exclusively;
-    let nonce = (!archive.settings.exclusive).then_some(archive.settings.nonce);
+    let nonce = (!archive.settings.exclusive).then_some(link.nonce);
     let name = ObjectName { chain: link.name.clone(), number, nonce };
     let key = name.key(&link.prefix);
     let started = clock::instant();

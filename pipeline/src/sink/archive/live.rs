@@ -146,6 +146,7 @@ impl Chains {
             prefix: Arc::clone(&key.2),
             name,
             generation: Arc::clone(generation),
+            nonce: self.archive.next_nonce(),
         };
         let id = self.next_id;
         self.next_id += 1;

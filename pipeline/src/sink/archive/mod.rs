@@ -19,6 +19,7 @@ pub mod reader;
 pub mod s3;
 mod s3_failure;
 pub mod s3_outcome;
+mod s3_tls;
 pub mod store;
 mod tail;
 mod task;
@@ -40,6 +41,7 @@ use self::store::ObjectStore;
 use self::task::Finished;
 use super::destination::Destinations;
 use super::{Delivery, QUEUE_BATCHES, SinkContext, SinkHandle, SinkMessage};
+use crate::backoff::Jitter;
 
 /// How often ages, memory and ended generations are looked at.
 const TICK: Duration = Duration::from_millis(500);
@@ -66,7 +68,7 @@ pub struct Settings {
     /// The store creates exclusively; otherwise names carry `nonce` and the promise is at least
     /// once.
     pub exclusive: bool,
-    /// The writer's nonce, for stores that do not create exclusively.
+    /// What the nonces of this writer begin from, for stores that do not create exclusively.
     pub nonce: u32,
 }
 
@@ -103,6 +105,14 @@ pub struct Archive {
     compressors: CompressorPool,
     transfers: Arc<Semaphore>,
     lists: chain::Lists,
+    nonces: Jitter,
+}
+
+impl Archive {
+    /// A nonce of its own for the names of one chain's objects.
+    fn next_nonce(&self) -> u32 {
+        (self.nonces.next() >> 32) as u32
+    }
 }
 
 /// What a bucket is called in logs, metrics and halts.
@@ -123,6 +133,7 @@ pub fn spawn(
         transfers: Arc::new(Semaphore::new(settings.transfers.max(1))),
         destinations: Destinations::default(),
         lists: chain::Lists::default(),
+        nonces: Jitter::new(u64::from(settings.nonce) << 16),
         context,
         settings,
         stores,

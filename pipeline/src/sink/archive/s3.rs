@@ -19,23 +19,23 @@ use aws_sdk_s3::config::http::HttpResponse;
 use aws_sdk_s3::config::retry::RetryConfig;
 use aws_sdk_s3::config::timeout::TimeoutConfig;
 use aws_sdk_s3::config::{
-    Builder, Region, RequestChecksumCalculation, ResponseChecksumValidation, SharedHttpClient,
+    Builder, Region, RequestChecksumCalculation, ResponseChecksumValidation,
     StalledStreamProtectionConfig,
 };
 use aws_sdk_s3::error::{ProvideErrorMetadata, SdkError};
 use aws_sdk_s3::operation::get_object::GetObjectOutput;
 use aws_sdk_s3::primitives::ByteStream;
-use aws_smithy_http_client::tls::{self, TlsContext, TrustStore};
+use aws_sdk_s3::types::{ServerSideEncryption, StorageClass};
 use bytes::{Bytes, BytesMut};
-use rustls_pki_types::CertificateDer;
-use rustls_pki_types::pem::PemObject;
 
 use super::s3_failure::{Failure, failure_of, no_answer, told};
 use super::s3_outcome::Request;
+use super::s3_tls::http_client;
 use super::store::{
     Answer, Depth, Halt, HaltReason, ListRequest, Listed, ObjectStore, PAGE_KEYS, PROBE_KEY, Page,
     PutOutcome, ReadOutcome, RetryReason, Suffix, Unreadable, UnreadableReason,
 };
+use crate::sink::tls::{TlsFiles, TlsSetupError};
 
 /// Longest that credentials are looked for by whoever only asks whether there are any.
 const CREDENTIALS_MAX: Duration = Duration::from_secs(3);
@@ -59,8 +59,10 @@ pub struct S3Settings {
     /// Access key and secret; none means the SDK's chain (environment, profile, web identity,
     /// instance metadata).
     pub credentials: Option<(String, String)>,
-    /// Certificates (PEM) to trust in place of the system's.
-    pub ca_pem: Option<Vec<u8>>,
+    /// Whom to trust, and what to show.
+    pub tls: TlsFiles,
+    /// How objects are stored.
+    pub stored: StoredAs,
     /// How long a connection may take to open.
     pub connect_timeout: Duration,
     /// How long one request may take, body included.
@@ -78,12 +80,40 @@ impl fmt::Debug for S3Settings {
     }
 }
 
+/// What a PUT says beside key and body.
+#[derive(Debug, Clone, Default)]
+pub struct StoredAs {
+    /// Server-side encryption, `AES256` or `aws:kms`; as the bucket says where none is named.
+    pub encryption: Option<String>,
+    /// The key of `aws:kms`.
+    pub kms_key: Option<String>,
+    /// The storage class; as the bucket says where none is named.
+    pub storage_class: Option<String>,
+    /// How the server is asked not to overwrite.
+    pub exclusive_by: ExclusiveBy,
+}
+
+/// How a server is asked not to overwrite an object.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum ExclusiveBy {
+    /// `If-None-Match: *`, answered with 412.
+    #[default]
+    IfNoneMatch,
+    /// A header of the server's own with the value `true`, answered with 409.
+    Header(&'static str),
+}
+
+/// The header of OSS; of no effect in a bucket with versions.
+pub const OSS_FORBID_OVERWRITE: &str = "x-oss-forbid-overwrite";
+/// The header of COS; of no effect in a bucket with versions.
+pub const COS_FORBID_OVERWRITE: &str = "x-cos-forbid-overwrite";
+
 /// The settings cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum S3SettingsError {
-    /// The CA file holds no certificate, or a broken one.
-    #[error("ca_file holds no usable certificate: {0}")]
-    Certificates(String),
+    /// A file of certificates or a key is of no use.
+    #[error(transparent)]
+    Tls(#[from] TlsSetupError),
 }
 
 /// A bucket. Clones share connections.
@@ -92,6 +122,7 @@ pub struct S3Store {
     client: Client,
     bucket: String,
     timeout: Duration,
+    stored: Arc<StoredAs>,
     /// How the server is named in messages.
     place: Arc<str>,
     /// The SDK's chain, where no keys were given.
@@ -109,9 +140,9 @@ impl S3Store {
     /// credentials in files.
     ///
     /// # Errors
-    /// When the CA certificates are of no use.
+    /// When certificates or key are of no use.
     pub async fn new(settings: &S3Settings, bucket: &str) -> Result<S3Store, S3SettingsError> {
-        let http = http_client(settings)?;
+        let http = http_client(&settings.tls, settings.connect_timeout)?;
         let timeouts = TimeoutConfig::builder()
             .connect_timeout(settings.connect_timeout)
             .operation_timeout(settings.timeout)
@@ -146,6 +177,7 @@ impl S3Store {
             client: Client::from_conf(config),
             bucket: bucket.to_owned(),
             timeout: settings.timeout,
+            stored: Arc::new(settings.stored.clone()),
             place: match &settings.endpoint_shown {
                 Some(shown) => shown.as_str().into(),
                 None => format!("AWS S3 in {}", settings.region).into(),
@@ -176,29 +208,51 @@ impl S3Store {
     }
 
     async fn put(&self, key: &str, bytes: Bytes, only_new: bool) -> PutOutcome {
+        let by = self.stored.exclusive_by;
+        let header = match by {
+            ExclusiveBy::Header(name) if only_new => Some(name),
+            _ => None,
+        };
+        let if_none_match = only_new && by == ExclusiveBy::IfNoneMatch;
+        let encryption = self.stored.encryption.as_deref();
+        let class = self.stored.storage_class.as_deref();
         let request = self
             .client
             .put_object()
             .bucket(&self.bucket)
             .key(key)
             .content_type("application/zstd")
-            .set_if_none_match(only_new.then(|| "*".to_owned()))
-            .body(ByteStream::from(bytes));
+            .set_if_none_match(if_none_match.then(|| "*".to_owned()))
+            .set_server_side_encryption(encryption.map(ServerSideEncryption::from))
+            .set_ssekms_key_id(self.stored.kms_key.clone())
+            .set_storage_class(class.map(StorageClass::from))
+            .body(ByteStream::from(bytes))
+            .customize()
+            // Before the request is signed, as some servers want every header of theirs to be.
+            .mutate_request(move |request| {
+                if let Some(name) = header {
+                    request.headers_mut().insert(name, "true");
+                }
+            });
         // The SDK's futures take kilobytes; on the heap they do not travel with each caller's.
         match self.in_time(Request::Put, Box::pin(request.send())).await {
             Ok(_) => PutOutcome::Done,
-            // Some servers refuse a taken key before they have read the body, and close: the 412
-            // is lost in the reset, again with every attempt. The probe proves that a second PUT
-            // is refused, which a key that is taken does not.
-            Err(failure) if only_new && key != PROBE_KEY && failure.is_broken_connection() => {
-                if self.is_taken(key).await {
-                    PutOutcome::Exists
-                } else {
-                    failure.into_put()
-                }
+            Err(failure) if only_new && self.may_be_taken(key, &failure) => {
+                if self.is_taken(key).await { PutOutcome::Exists } else { failure.into_put() }
             }
             Err(failure) => failure.into_put(),
         }
+    }
+
+    /// Whether a creation may have failed because the key is taken, without the answer saying so.
+    fn may_be_taken(&self, key: &str, failure: &Failure) -> bool {
+        // Some servers refuse a taken key before they have read the body, and close: the 412 is
+        // lost in the reset, again with every attempt. The probe proves that a second PUT is
+        // refused, which a key that is taken does not.
+        let is_lost = failure.is_broken_connection() && key != PROBE_KEY;
+        // Headers of a server's own are refused with codes of its own; here there was an answer.
+        let is_own = self.stored.exclusive_by != ExclusiveBy::IfNoneMatch && failure.is_conflict();
+        is_lost || is_own
     }
 
     /// Whether there is an object under the key, readable or not.
@@ -365,134 +419,5 @@ async fn read_body(
     Ok(Suffix { object_bytes: total.unwrap_or(bytes.len() as u64), bytes: bytes.freeze() })
 }
 
-fn http_client(settings: &S3Settings) -> Result<SharedHttpClient, S3SettingsError> {
-    let trust = match &settings.ca_pem {
-        Some(pem) => {
-            // The client panics on certificates that it cannot read.
-            check_certificates(pem)?;
-            TrustStore::empty().with_pem_certificate(pem.clone())
-        }
-        None => TrustStore::default(),
-    };
-    let context = TlsContext::builder()
-        .with_trust_store(trust)
-        .build()
-        .map_err(|error| S3SettingsError::Certificates(error.to_string()))?;
-    Ok(aws_smithy_http_client::Builder::new()
-        .tls_provider(tls::Provider::Rustls(tls::rustls_provider::CryptoMode::Ring))
-        .tls_context(context)
-        .build_https())
-}
-
-fn check_certificates(pem: &[u8]) -> Result<(), S3SettingsError> {
-    let broken = |error: &dyn fmt::Display| S3SettingsError::Certificates(error.to_string());
-    let mut roots = rustls::RootCertStore::empty();
-    for certificate in CertificateDer::pem_slice_iter(pem) {
-        let certificate = certificate.map_err(|error| broken(&error))?;
-        roots.add(certificate).map_err(|error| broken(&error))?;
-    }
-    if roots.is_empty() { Err(broken(&"there is none")) } else { Ok(()) }
-}
-
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use tokio::io::{AsyncReadExt, AsyncWriteExt};
-    use tokio::net::{TcpListener, TcpStream};
-
-    const MISSING: &str = "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n";
-
-    /// A server that answers each GET with `get` and closes on each PUT before it reads the body.
-    async fn server(get: &'static str) -> S3Store {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let address = listener.local_addr().unwrap();
-        tokio::spawn(async move {
-            while let Ok((stream, _)) = listener.accept().await {
-                tokio::spawn(answer(stream, get));
-            }
-        });
-        let settings = S3Settings {
-            endpoint: Some(format!("http://{address}")),
-            endpoint_shown: Some("http://${HOST}".to_owned()),
-            region: "us-east-1".to_owned(),
-            path_style: true,
-            credentials: Some(("key".to_owned(), "the-secret".to_owned())),
-            ca_pem: None,
-            connect_timeout: Duration::from_secs(10),
-            timeout: Duration::from_secs(10),
-        };
-        assert!(!format!("{settings:?}").contains("the-secret"));
-        let store = S3Store::new(&settings, "logs").await.unwrap();
-        assert!(!format!("{store:?}").contains("the-secret"));
-        store
-    }
-
-    async fn answer(mut stream: TcpStream, get: &str) {
-        let mut head = Vec::new();
-        while !head.ends_with(b"\r\n\r\n") {
-            let Ok(byte) = stream.read_u8().await else { return };
-            head.push(byte);
-        }
-        let text = String::from_utf8_lossy(&head).to_lowercase();
-        if text.starts_with("put") {
-            // Checked here so that a request without it fails the test.
-            let refusal = "HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n";
-            if !text.contains("if-none-match: *") || text.contains("chunked") {
-                stream.write_all(refusal.as_bytes()).await.unwrap();
-            }
-        } else {
-            stream.write_all(get.as_bytes()).await.unwrap();
-        }
-    }
-
-    fn body() -> Bytes {
-        Bytes::from(vec![7; 8 * 1024 * 1024])
-    }
-
-    #[tokio::test]
-    async fn a_refusal_lost_in_a_reset_is_found_out() {
-        let taken = "HTTP/1.1 206 Partial Content\r\nContent-Range: bytes 8-8/9\r\n\
-                     Content-Length: 1\r\n\r\nx";
-        let archived = "HTTP/1.1 403 Forbidden\r\nContent-Length: 46\r\n\r\n\
-                        <Error><Code>InvalidObjectState</Code></Error>";
-        for get in [taken, archived] {
-            let store = server(get).await;
-            assert_eq!(store.put_new("a/b", body()).await, PutOutcome::Exists, "{get}");
-        }
-        let probed = server(taken).await.put_new(PROBE_KEY, body()).await;
-        assert!(matches!(probed, PutOutcome::Retry(_)), "a taken key proves nothing");
-        for get in [MISSING, "HTTP/1.1 500 Oh\r\nContent-Length: 0\r\n\r\n", ""] {
-            let outcome = server(get).await.put_new("a/b", body()).await;
-            let PutOutcome::Retry(retry) = outcome else { panic!("{get}: {outcome:?}") };
-            assert_eq!(retry.reason, RetryReason::Connection, "{get}");
-            assert!(retry.detail.starts_with("http://${HOST}: "), "{retry}");
-        }
-    }
-
-    #[tokio::test]
-    async fn answers_that_are_not_what_was_asked_for_are_no_objects() {
-        let check = async |get: &'static str, expect: &str| {
-            let word = match server(get).await.get_suffix("a/b", 4).await {
-                ReadOutcome::Done(suffix) => {
-                    format!("{} of {}", suffix.bytes.len(), suffix.object_bytes)
-                }
-                ReadOutcome::Unreadable(unreadable) => unreadable.reason.as_str().to_owned(),
-                ReadOutcome::Retry(retry) => retry.reason.as_str().to_owned(),
-                ReadOutcome::Halt(halt) => halt.reason.as_str().to_owned(),
-            };
-            assert_eq!(word, expect, "{get}");
-        };
-        let range = "HTTP/1.1 206 P\r\nContent-Range: bytes 5-8/9\r\nContent-Length: 4\r\n\r\nabcd";
-        check(range, "4 of 9").await;
-        check("HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabc", "3 of 3").await;
-        check("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nabcdefghi", "unsupported").await;
-        check(
-            "HTTP/1.1 206 P\r\nContent-Range: bytes 0-2/*\r\nContent-Length: 3\r\n\r\nabc",
-            "unsupported",
-        )
-        .await;
-        check("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nab", "connection").await;
-        check("HTTP/1.1 200 OK\r\n\r\nabcdefghi", "unreadable_answer").await;
-        check(MISSING, "missing").await;
-    }
-}
+mod tests;

@@ -39,6 +39,11 @@ impl Failure {
         matches!(self, Failure::Retry(retry) if retry.reason == RetryReason::Connection)
     }
 
+    /// The server answered that something stands in the way.
+    pub(super) fn is_conflict(&self) -> bool {
+        matches!(self, Failure::Retry(retry) if retry.reason == RetryReason::Conflict)
+    }
+
     pub(super) fn into_put(self) -> PutOutcome {
         match self {
             Failure::Exists => PutOutcome::Exists,

@@ -57,6 +57,8 @@ pub fn classify(request: Request, status: u16, code: Option<&str>) -> Verdict {
         // A range of an object without any bytes.
         (Request::Get, 416, _) => Unreadable(UnreadableReason::Damaged),
         (Request::Put, 412, _) => Exists,
+        // Of a header of the server's own: OSS and COS, and IBM.
+        (Request::Put, 409, "FileAlreadyExists" | "ObjectAlreadyExists") => Exists,
         (_, 300..=399, _) => Halt(HaltReason::Redirected),
         (_, 401, _) => Halt(HaltReason::Credentials),
         (_, 403, _) => Halt(HaltReason::Forbidden),
@@ -86,6 +88,9 @@ mod tests {
     fn puts() {
         check(Put, 200, "", Done);
         check(Put, 412, "PreconditionFailed", Exists);
+        check(Put, 409, "FileAlreadyExists", Exists);
+        check(Put, 409, "ObjectAlreadyExists", Exists);
+        check(Put, 409, "OperationAborted", Retry(RetryReason::Conflict));
         check(Put, 408, "", Retry(RetryReason::Timeout));
         check(Put, 409, "ConditionalRequestConflict", Retry(RetryReason::Conflict));
         check(Put, 429, "", Retry(RetryReason::Throttled));

@@ -346,7 +346,8 @@ pub async fn probe_exclusive(store: &dyn ObjectStore) -> PutOutcome {
     PutOutcome::Halt(Halt {
         reason: HaltReason::Unsupported,
         detail: format!(
-            "the store created {PROBE_KEY} twice, so it cannot create exclusively; \
+            "the store created {PROBE_KEY} twice, so it cannot create exclusively by the header \
+             that `exclusive` names, which OSS and COS ignore in a bucket with versions; \
              exclusive = \"none\" stores at least once"
         ),
     })

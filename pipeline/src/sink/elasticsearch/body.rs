@@ -53,6 +53,18 @@ impl Body {
         Body::from(Bytes::from(compressed))
     }
 
+    /// The body compressed by zstd, at its fastest usual level.
+    pub(super) fn zstd(&self) -> Body {
+        let compressed = zstd::stream::Encoder::new(Vec::with_capacity(self.bytes / 6), 1)
+            .and_then(|mut encoder| {
+                encoder.set_pledged_src_size(Some(self.bytes as u64))?;
+                self.pieces.iter().try_for_each(|piece| encoder.write_all(piece))?;
+                encoder.finish()
+            });
+        // Writing to a vector cannot fail, and the size is the true one.
+        Body::from(Bytes::from(compressed.unwrap_or_default()))
+    }
+
     /// Appends a piece.
     pub(super) fn push(&mut self, piece: Bytes) {
         self.bytes += piece.len();

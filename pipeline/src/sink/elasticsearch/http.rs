@@ -1,12 +1,10 @@
-//! `_bulk` over HTTP: hyper with rustls, one keep-alive pool, several URLs in turn. A URL may carry
-//! a path and a query (VictoriaLogs).
+//! HTTP to a store: hyper with rustls, one keep-alive pool. A URL may carry a path and a query
+//! (VictoriaLogs).
 //!
 //! Invariant: a request ends within its timeout and its answer is read up to a bound. Next stop:
-//! [`super::response`].
+//! [`super::endpoint`], which sends `_bulk` requests by it.
 
 use std::error::Error;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use base64::Engine;
@@ -18,12 +16,11 @@ use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
-use rustls::{ClientConfig, RootCertStore};
-use rustls_pki_types::CertificateDer;
-use rustls_pki_types::pem::PemObject;
 
 use super::body::Body;
-use super::transport::{ANSWER_BYTES_MAX, BulkAnswer, BulkTransport, Sending, TransportError};
+use super::encoding::Encoding;
+use super::transport::{ANSWER_BYTES_MAX, BulkAnswer, TransportError};
+use crate::sink::tls::{TlsFiles, TlsSetupError, client_config};
 
 /// How the sink proves who it is.
 #[derive(Clone)]
@@ -52,10 +49,10 @@ pub struct HttpSettings {
     pub urls_shown: Vec<String>,
     /// Who we are.
     pub credentials: Credentials,
-    /// A PEM file of certificate authorities to trust instead of the system's.
-    pub ca_file: Option<std::path::PathBuf>,
-    /// Compress request bodies.
-    pub gzip: bool,
+    /// Whom to trust, and what to show.
+    pub tls: TlsFiles,
+    /// How request bodies are compressed, where the store takes it.
+    pub encoding: Encoding,
     /// A request that takes longer has failed.
     pub timeout: Duration,
 }
@@ -71,20 +68,12 @@ pub enum HttpSetupError {
         /// What is wrong with it.
         why: String,
     },
-    /// The CA file cannot be read.
-    #[error("cannot read certificates from `{path}`: {why}")]
-    CaFile {
-        /// As configured.
-        path: String,
-        /// What went wrong.
-        why: String,
-    },
     /// The credentials hold characters no header can carry.
     #[error("the credentials hold characters that no HTTP header can carry")]
     Credentials,
-    /// The system has no trusted certificates.
-    #[error("cannot set up TLS: {0}")]
-    Tls(String),
+    /// A file of certificates or a key is of no use.
+    #[error(transparent)]
+    Tls(#[from] TlsSetupError),
 }
 
 /// The HTTP client of one store.
@@ -95,19 +84,10 @@ pub struct HttpClient {
     timeout: Duration,
 }
 
-/// A `_bulk` endpoint over HTTP.
-pub struct HttpBulk {
-    http: HttpClient,
-    /// Where to send, and how that is named in messages.
-    uris: Vec<(Uri, String)>,
-    next: Arc<AtomicUsize>,
-    gzip: bool,
-}
-
 impl HttpClient {
     /// A client with these settings.
     pub fn new(settings: &HttpSettings) -> Result<HttpClient, HttpSetupError> {
-        let tls = tls_config(settings.ca_file.as_deref())?;
+        let tls = client_config(&settings.tls)?;
         let mut connector = HttpConnector::new();
         connector.set_connect_timeout(Some(settings.timeout.min(Duration::from_secs(10))));
         connector.set_nodelay(true);
@@ -131,12 +111,12 @@ impl HttpClient {
         method: Method,
         uri: Uri,
         content: &'static str,
-        gzipped: bool,
+        encoding: Encoding,
         body: Body,
     ) -> Result<BulkAnswer, TransportError> {
         let mut request = Request::builder().method(method).uri(uri).header(CONTENT_TYPE, content);
-        if gzipped {
-            request = request.header(CONTENT_ENCODING, "gzip");
+        if let Some(encoding) = encoding.header() {
+            request = request.header(CONTENT_ENCODING, encoding);
         }
         if let Some(authorization) = &self.authorization {
             request = request.header(AUTHORIZATION, authorization.clone());
@@ -159,40 +139,8 @@ impl HttpClient {
         };
         match tokio::time::timeout(self.timeout, exchange).await {
             Ok(answer) => answer,
-            Err(_) => Err(TransportError::Retry(format!("no answer within {:?}", self.timeout))),
+            Err(_) => Err(TransportError::Timeout(format!("no answer within {:?}", self.timeout))),
         }
-    }
-}
-
-impl HttpBulk {
-    /// The endpoint with these settings.
-    pub fn new(settings: &HttpSettings) -> Result<HttpBulk, HttpSetupError> {
-        let http = HttpClient::new(settings)?;
-        // The server gives up before we do, so that no orphaned request is still at work when the
-        // same documents come again.
-        let server_seconds = (settings.timeout.as_secs() * 9 / 10).max(1);
-        let query = format!(
-            "timeout={server_seconds}s&filter_path=errors,error,status,items.*.status,items.*.error"
-        );
-        let uris = settings.urls.iter().map(|url| endpoint(url, "_bulk", &query));
-        let uris = uris.collect::<Result<Vec<Uri>, HttpSetupError>>()?;
-        let uris = uris.into_iter().zip(settings.urls_shown.iter().cloned()).collect();
-        Ok(HttpBulk { http, uris, next: Arc::new(AtomicUsize::new(0)), gzip: settings.gzip })
-    }
-}
-
-impl BulkTransport for HttpBulk {
-    fn send(&self, body: Body) -> Sending<'_> {
-        // The next URL each time: a retry meets another node.
-        let turn = self.next.fetch_add(1, Ordering::Relaxed);
-        let (uri, shown) = self.uris[turn % self.uris.len()].clone();
-        let body = if self.gzip { body.gzip() } else { body };
-        let http = &self.http;
-        let gzipped = self.gzip;
-        Box::pin(async move {
-            let answer = http.send(Method::POST, uri, "application/x-ndjson", gzipped, body).await;
-            answer.map_err(|error| error.at(&shown))
-        })
     }
 }
 
@@ -233,31 +181,6 @@ fn authorization(credentials: &Credentials) -> Result<Option<HeaderValue>, HttpS
     Ok(Some(value))
 }
 
-fn tls_config(ca_file: Option<&std::path::Path>) -> Result<ClientConfig, HttpSetupError> {
-    let tls = |error: rustls::Error| HttpSetupError::Tls(error.to_string());
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let builder = ClientConfig::builder_with_provider(provider);
-    let builder = builder.with_safe_default_protocol_versions().map_err(tls)?;
-    let mut roots = RootCertStore::empty();
-    if let Some(path) = ca_file {
-        let bad = |why: String| HttpSetupError::CaFile { path: path.display().to_string(), why };
-        let certificates = CertificateDer::pem_file_iter(path).map_err(|e| bad(e.to_string()))?;
-        for certificate in certificates {
-            let certificate = certificate.map_err(|error| bad(error.to_string()))?;
-            roots.add(certificate).map_err(|error| bad(error.to_string()))?;
-        }
-        if roots.is_empty() {
-            return Err(bad("it holds no certificate".to_owned()));
-        }
-    } else {
-        // An unreadable system certificate is not our problem unless none is left; then every
-        // https request says so by failing verification.
-        let system = rustls_native_certs::load_native_certs();
-        roots.add_parsable_certificates(system.certs);
-    }
-    Ok(builder.with_root_certificates(roots).with_no_client_auth())
-}
-
 /// A failed verification halts; everything else on the way may pass.
 fn classify(error: &hyper_util::client::legacy::Error) -> TransportError {
     let mut text = error.to_string();
@@ -267,7 +190,13 @@ fn classify(error: &hyper_util::client::legacy::Error) -> TransportError {
         text.push_str(&cause.to_string());
         source = cause.source();
     }
-    if is_tls(error) { TransportError::Tls(text) } else { TransportError::Retry(text) }
+    if is_tls(error) {
+        TransportError::Tls(text)
+    } else if error.is_connect() {
+        TransportError::Retry(text)
+    } else {
+        TransportError::Closed(text)
+    }
 }
 
 /// Whether TLS itself is what failed. An io::Error hands on the source of what it wraps, not what
@@ -293,24 +222,6 @@ mod tests {
         let refused = IoError::from(ErrorKind::ConnectionRefused);
         assert!(is_tls(&tls()) && is_tls(&once) && is_tls(&twice));
         assert!(!is_tls(&refused) && !is_tls(&IoError::other(refused)));
-    }
-
-    #[tokio::test]
-    async fn a_refused_connection_names_the_address_and_no_secret() {
-        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-        let url = format!("http://{}/?token=hunter2", listener.local_addr().unwrap());
-        drop(listener);
-        let endpoint = HttpBulk::new(&HttpSettings {
-            urls: vec![url],
-            urls_shown: vec!["http://${HOST}/".to_owned()],
-            credentials: Credentials::None,
-            ca_file: None,
-            gzip: false,
-            timeout: Duration::from_secs(10),
-        });
-        let answer = endpoint.unwrap().send(Body::default()).await;
-        let Err(TransportError::Retry(why)) = answer else { panic!("{answer:?}") };
-        assert!(why.starts_with("http://${HOST}/: ") && !why.contains("hunter2"), "{why}");
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! The events of a `_bulk` request: for each an action line with its index and id, then its
 //! document, as it was encoded.
 //!
-//! Invariant: every event is sent as `create` under its event id, so that a repeat meets its twin.
+//! Invariant: every event is sent under its event id, so that a repeat meets its twin.
 //! Where a stretch of a batch's bytes is already what the request says, the body points at it and
 //! copies nothing. Next stop: [`super::request`].
 
@@ -9,6 +9,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use riverhog_rules::ActionForm;
 use riverhog_rules::transform::write_action;
 
 use super::body::Body;
@@ -16,6 +17,9 @@ use crate::sink::{Batch, SinkNumber};
 
 /// What an action line takes beside index and id.
 const ACTION_BYTES: usize = r#"{"create":{"_index":"","_id":""}}"#.len() + 2;
+
+/// What each further part of a destination takes beside its text, at most.
+const PART_BYTES: usize = r#","pipeline":"""#.len();
 
 /// A shorter stretch is copied: a piece of its own costs more than its bytes.
 const STRETCH_BYTES_MIN: usize = 32 << 10;
@@ -34,12 +38,23 @@ pub(super) struct Item {
     pub(super) destination: u32,
 }
 
-/// Bytes that an event takes in a body.
-pub(super) fn item_bytes(batch: &Batch, event: u32, destination: u32, omit_message: bool) -> usize {
+/// What a sink's events look like in a body.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct ItemForm {
+    /// What action lines say.
+    pub(super) action: ActionForm,
+    /// Documents end before `message`.
+    pub(super) omit_message: bool,
+}
+
+/// Bytes that an event takes in a body, as far as nothing in its action line is escaped.
+pub(super) fn item_bytes(batch: &Batch, event: u32, destination: u32, form: ItemForm) -> usize {
     let entry = &batch.events.events[event as usize];
-    let end = if omit_message { entry.message_at + 1 } else { entry.doc.1 };
-    let index = index_of(batch, destination);
-    (end - entry.doc.0) as usize + (entry.id.1 - entry.id.0) as usize + index.len() + ACTION_BYTES
+    let end = if form.omit_message { entry.message_at + 1 } else { entry.doc.1 };
+    let parts = batch.events.destinations.get(destination);
+    let parts = parts.iter().map(|part| part.len() + PART_BYTES).sum::<usize>();
+    (end - entry.doc.0) as usize + (entry.id.1 - entry.id.0) as usize + parts + ACTION_BYTES
+        - PART_BYTES
 }
 
 /// The index an event goes to.
@@ -51,7 +66,7 @@ pub(super) fn index_of(batch: &Batch, destination: u32) -> &str {
 pub(super) struct BodyBuilder<'a> {
     batches: &'a [Arc<Batch>],
     sink: SinkNumber,
-    omit_message: bool,
+    form: ItemForm,
     body: Body,
     copies: Vec<u8>,
     /// Bytes of the last piece of copies, which the next one is likely to have too.
@@ -66,12 +81,12 @@ impl<'a> BodyBuilder<'a> {
     pub(super) fn new(
         batches: &'a [Arc<Batch>],
         sink: SinkNumber,
-        omit_message: bool,
+        form: ItemForm,
     ) -> BodyBuilder<'a> {
         BodyBuilder {
             batches,
             sink,
-            omit_message,
+            form,
             body: Body::default(),
             copies: Vec::new(),
             copies_before: 0,
@@ -86,11 +101,11 @@ impl<'a> BodyBuilder<'a> {
         let entry = &batch.events.events[item.event as usize];
         let is_ready = batch.events.action_target.map(usize::from) == Some(self.sink)
             && entry.action_at < entry.doc.0
-            && !self.omit_message;
+            && !self.form.omit_message;
         if !is_ready {
             self.end_stretch();
             self.make_room();
-            push_item(&mut self.copies, batch, item, self.omit_message);
+            push_item(&mut self.copies, batch, item, self.form);
             return;
         }
         // With its newline.
@@ -159,13 +174,14 @@ impl AsRef<[u8]> for Shared {
 }
 
 /// Appends one event to a body.
-fn push_item(body: &mut Vec<u8>, batch: &Batch, item: Item, omit_message: bool) {
+fn push_item(body: &mut Vec<u8>, batch: &Batch, item: Item, form: ItemForm) {
     let entry = &batch.events.events[item.event as usize];
     let bytes = &batch.events.bytes;
-    write_action(body, index_of(batch, item.destination), |body| {
+    let parts = batch.events.destinations.get(item.destination);
+    write_action(body, form.action, parts, |body| {
         body.extend_from_slice(&bytes[entry.id.0 as usize..entry.id.1 as usize]);
     });
-    if omit_message {
+    if form.omit_message {
         body.extend_from_slice(&bytes[entry.doc.0 as usize..entry.message_at as usize]);
         body.push(b'}');
     } else {
@@ -225,6 +241,7 @@ mod tests {
             name: "search".to_owned(),
             destinations: vec![Template::compile("logs", &names).unwrap()],
             omit_message,
+            action: ActionForm::default(),
             kind: TargetKind::Index,
         };
         let when = Some(Condition::compile(r#"key == "routed""#, &names).unwrap());
@@ -257,9 +274,13 @@ mod tests {
         events
     }
 
+    fn form(omit_message: bool) -> ItemForm {
+        ItemForm { omit_message, ..ItemForm::default() }
+    }
+
     /// The body of items (batch, event) for sink 0, with the number of its pieces.
     fn body(batches: &[Arc<Batch>], items: &[(u32, u32)], omit: bool) -> (String, usize) {
-        let mut builder = BodyBuilder::new(batches, 0, omit);
+        let mut builder = BodyBuilder::new(batches, 0, form(omit));
         for (batch, event) in items {
             builder.push(Item { batch: *batch, event: *event, destination: 0 });
         }
@@ -299,7 +320,7 @@ mod tests {
     fn neighbours_are_one_stretch_that_is_not_copied() {
         let batches = [batch(0, &[(true, 20_000); 5]), batch(0, &[(true, 40_000); 2])];
         check(&batches, &[(0, 0), (0, 1), (0, 2), (0, 3), (0, 4), (1, 0), (1, 1)], 2);
-        let mut builder = BodyBuilder::new(&batches, 0, false);
+        let mut builder = BodyBuilder::new(&batches, 0, ItemForm::default());
         for event in 1..4 {
             builder.push(Item { batch: 0, event, destination: 0 });
         }

@@ -4,9 +4,13 @@
 //! Invariant: what was taken from the queue is in `waiting` or in one request, until the request
 //! has settled it or given it up. Next stop: [`request`].
 
+mod addresses;
 pub mod body;
+pub mod encoding;
+pub mod endpoint;
 pub mod http;
 mod items;
+mod limit;
 mod probe;
 mod request;
 pub mod response;
@@ -16,12 +20,14 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
+use riverhog_rules::ActionForm;
+use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 use self::body::Body;
-use self::items::item_bytes;
+use self::items::{ItemForm, item_bytes};
+use self::limit::{Limit, Place};
 use self::request::Request;
 use self::transport::BulkTransport;
 use super::destination::Destinations;
@@ -37,10 +43,22 @@ pub struct Settings {
     pub batch_count: usize,
     /// How long the first event of a request waits for others.
     pub batch_age: Duration,
-    /// Requests in flight at once.
+    /// Requests in flight at once, at most.
     pub in_flight: usize,
+    /// Fewer of them while the store is overloaded.
+    pub adaptive: bool,
+    /// What action lines say beside index and id.
+    pub action: ActionForm,
+    /// The name of the ingest pipeline is the same for all events.
+    pub pipeline_is_fixed: bool,
     /// Leave `message` out of the documents.
     pub omit_message: bool,
+}
+
+impl Settings {
+    fn form(&self) -> ItemForm {
+        ItemForm { action: self.action, omit_message: self.omit_message }
+    }
 }
 
 /// What the sink's task, its requests and its probes share.
@@ -49,6 +67,8 @@ struct Shared {
     settings: Settings,
     transport: Arc<dyn BulkTransport>,
     destinations: Destinations,
+    /// Who may send.
+    limit: Arc<Limit>,
     /// Probes and requests end with the sink.
     tasks: Mutex<JoinSet<()>>,
 }
@@ -85,18 +105,18 @@ pub fn spawn(
 ) -> SinkHandle {
     let (queue, messages) = mpsc::channel(QUEUE_BATCHES);
     let name = Arc::clone(&context.name);
-    let permits = Arc::new(Semaphore::new(settings.in_flight));
+    let limit = Arc::new(Limit::new(settings.in_flight, settings.adaptive));
+    context.metrics.sink_in_flight_limit(&name, limit.get());
     let destinations = Destinations::default();
     let tasks = Mutex::new(JoinSet::new());
-    let shared = Arc::new(Shared { context, settings, transport, destinations, tasks });
-    let sink = Sink { shared, permits, waiting: VecDeque::new(), bytes: 0, count: 0, oldest: None };
+    let shared = Arc::new(Shared { context, settings, transport, destinations, limit, tasks });
+    let sink = Sink { shared, waiting: VecDeque::new(), bytes: 0, count: 0, oldest: None };
     tokio::spawn(sink.run(messages));
     SinkHandle { name, queue }
 }
 
 struct Sink {
     shared: Arc<Shared>,
-    permits: Arc<Semaphore>,
     /// Taken from the queue and not yet in a request, with the bytes each event will take.
     waiting: VecDeque<Delivery>,
     /// Invariant: sums over `waiting`.
@@ -109,6 +129,7 @@ struct Sink {
 impl Sink {
     async fn run(mut self, mut messages: mpsc::Receiver<SinkMessage>) {
         let mut flushing = false;
+        let limit = Arc::clone(&self.shared.limit);
         loop {
             let settings = &self.shared.settings;
             let is_full = self.bytes >= settings.batch_bytes || self.count >= settings.batch_count;
@@ -116,11 +137,7 @@ impl Sink {
             let due_at = self.oldest.map(|oldest| oldest + settings.batch_age);
             tokio::select! {
                 biased;
-                permit = Arc::clone(&self.permits).acquire_owned(), if is_due => {
-                    if let Ok(permit) = permit {
-                        self.send(permit);
-                    }
-                }
+                place = limit.enter(), if is_due => self.send(place),
                 () = until(due_at), if !is_due => flushing = true,
                 message = messages.recv(), if !is_full => match message {
                     Some(SinkMessage::Deliver(delivery)) => self.take(delivery),
@@ -137,9 +154,9 @@ impl Sink {
         if !delivery.batch.generation.is_alive() || delivery.events.is_empty() {
             return;
         }
-        let omit = self.shared.settings.omit_message;
+        let form = self.shared.settings.form();
         let events = delivery.events.iter();
-        let sizes = events.map(|(event, dest)| item_bytes(&delivery.batch, *event, *dest, omit));
+        let sizes = events.map(|(event, dest)| item_bytes(&delivery.batch, *event, *dest, form));
         self.bytes += sizes.sum::<usize>();
         self.count += delivery.events.len();
         self.oldest.get_or_insert_with(clock::instant);
@@ -147,7 +164,7 @@ impl Sink {
     }
 
     /// Sends the first `batch_bytes` or `batch_count` of what waits.
-    fn send(&mut self, permit: OwnedSemaphorePermit) {
+    fn send(&mut self, place: Place) {
         let settings = &self.shared.settings;
         let (mut bytes, mut count) = (0, 0);
         let mut deliveries = Vec::new();
@@ -157,7 +174,7 @@ impl Sink {
                 if bytes >= settings.batch_bytes || count >= settings.batch_count {
                     break;
                 }
-                bytes += item_bytes(&delivery.batch, *event, *destination, settings.omit_message);
+                bytes += item_bytes(&delivery.batch, *event, *destination, settings.form());
                 count += 1;
                 taken += 1;
             }
@@ -183,7 +200,7 @@ impl Sink {
         self.shared.spawn(async move {
             request.deliver(items).await;
             context.metrics.sink_in_flight(&context.name, -1);
-            drop(permit);
+            drop(place);
         });
     }
 

@@ -26,7 +26,6 @@ pub(super) async fn run(shared: Arc<Shared>, destination: String, body: Body) {
         let answer = shared.transport.send(body.clone()).await;
         let answer = match answer {
             Ok(answer) => answer,
-            Err(TransportError::Retry(_)) => continue,
             Err(TransportError::Tls(detail)) => {
                 shared.destinations.halt(
                     &shared.context,
@@ -35,6 +34,7 @@ pub(super) async fn run(shared: Arc<Shared>, destination: String, body: Body) {
                 );
                 continue;
             }
+            Err(_) => continue,
         };
         // Without dead letters a refusal is itself what halts.
         let refusal_opens = shared.context.dead_letters.is_some();

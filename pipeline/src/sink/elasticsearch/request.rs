@@ -10,8 +10,11 @@ use std::sync::Arc;
 use super::Shared;
 use super::body::Body;
 use super::items::{BodyBuilder, Item, index_of};
+use super::limit::Load;
 use super::response::{ItemError, ItemResult, read_items, request_error};
 use super::transport::{BulkAnswer, TransportError};
+use tokio::time::Instant;
+
 use crate::backoff::Backoff;
 use crate::clock;
 use crate::generation::InFlight;
@@ -111,11 +114,16 @@ impl Request {
     async fn try_once(&self, items: &[Item]) -> Tried {
         let shared = &self.shared;
         let body = self.body(items);
-        shared.context.metrics.sink_bytes(&shared.context.name, body.len() as u64);
+        let size = body.len();
+        shared.context.metrics.sink_bytes(&shared.context.name, size as u64);
         let started = clock::instant();
         let answer = shared.transport.send(body).await;
         let seconds = started.elapsed().as_secs_f64();
         shared.context.metrics.sink_request_seconds(&shared.context.name, seconds);
+        let (is_late, status) = match &answer {
+            Ok(answer) => (false, answer.status),
+            Err(error) => (matches!(error, TransportError::Timeout(_)), 0),
+        };
         let tried =
             read_answer(answer, items.len(), shared.context.rules.bulk_answers_are_read_by_item);
         let outcome = match &tried {
@@ -126,7 +134,28 @@ impl Request {
             Tried::Halted(_) => "halt",
         };
         shared.context.metrics.sink_requests(&shared.context.name, outcome);
+        let asked_for_less = |tried: &Tried| match tried {
+            Tried::Answered(results) => results.iter().any(|result| result.status == 429),
+            _ => is_late || matches!(status, 408 | 429 | 503),
+        };
+        let is_full = size * 2 >= shared.settings.batch_bytes
+            || items.len() * 2 >= shared.settings.batch_count;
+        let load = match &tried {
+            tried if asked_for_less(tried) => Load::Overloaded,
+            Tried::Answered(_) if is_full => Load::Full,
+            Tried::Answered(_) => Load::Small,
+            _ => Load::Unknown,
+        };
+        self.note_load(started, load);
         tried
+    }
+
+    /// Lets more or fewer requests be in flight, by what a try led to.
+    fn note_load(&self, started: Instant, load: Load) {
+        let context = &self.shared.context;
+        let Some(limit) = self.shared.limit.note(started, load, clock::instant()) else { return };
+        context.metrics.sink_in_flight_limit(&context.name, limit);
+        tracing::debug!(sink = &*context.name, limit, ?load, "requests in flight are limited");
     }
 
     /// Settles, refuses and halts by item; returns what is to be sent again, and why.
@@ -147,6 +176,10 @@ impl Request {
                         why = describe(result.status, &error);
                     }
                     again.push(*item);
+                }
+                // A name that was made of the line is the line's fault.
+                BulkItemOutcome::Halt("no_pipeline") if !self.shared.settings.pipeline_is_fixed => {
+                    self.refuse(*item, "refused", describe(result.status, &error)).await;
                 }
                 BulkItemOutcome::Halt(reason) => {
                     let detail = describe(result.status, &error);
@@ -275,7 +308,7 @@ impl Request {
 
     fn body(&self, items: &[Item]) -> Body {
         let Shared { context, settings, .. } = &*self.shared;
-        let mut builder = BodyBuilder::new(&self.batches, context.number, settings.omit_message);
+        let mut builder = BodyBuilder::new(&self.batches, context.number, settings.form());
         for item in items {
             builder.push(*item);
         }
@@ -291,8 +324,8 @@ impl Request {
 fn read_answer(answer: Result<BulkAnswer, TransportError>, sent: usize, by_item: bool) -> Tried {
     let answer = match answer {
         Ok(answer) => answer,
-        Err(TransportError::Retry(why)) => return Tried::Again(why, None),
         Err(TransportError::Tls(detail)) => return Tried::Halted(Halt { reason: "tls", detail }),
+        Err(error) => return Tried::Again(error.to_string(), None),
     };
     let why = || format!("{}: {}", answer.status, request_error(&answer.body));
     match bulk_request(answer.status) {

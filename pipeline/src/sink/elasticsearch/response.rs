@@ -83,13 +83,16 @@ pub fn read_items(body: &[u8], sent: usize) -> Result<Vec<ItemResult>, Unreadabl
 }
 
 /// The answer nearly every request gets, read without a JSON parser: exactly
-/// `{"errors":false,"items":[{"create":{"status":201}},…]}`. Anything else is for the parser.
+/// `{"errors":false,"items":[{"create":{"status":201}},…]}`, or the same of `index`. Anything else
+/// is for the parser.
 fn read_all_done(body: &[u8], sent: usize) -> Option<Vec<ItemResult>> {
-    const ITEM: &[u8] = br#"{"create":{"status":201}}"#;
+    const CREATED: &[u8] = br#"{"create":{"status":201}}"#;
+    const INDEXED: &[u8] = br#"{"index":{"status":201}}"#;
     let mut rest = body.strip_prefix(br#"{"errors":false,"items":["#)?;
-    for item in 0..sent {
-        rest = if item == 0 { rest } else { rest.strip_prefix(b",")? };
-        rest = rest.strip_prefix(ITEM)?;
+    let item = if rest.starts_with(INDEXED) { INDEXED } else { CREATED };
+    for number in 0..sent {
+        rest = if number == 0 { rest } else { rest.strip_prefix(b",")? };
+        rest = rest.strip_prefix(item)?;
     }
     let is_end = rest.trim_ascii_end() == b"]}";
     is_end.then(|| vec![ItemResult { status: 201, error: None }; sent])
@@ -164,6 +167,11 @@ mod tests {
             format!(r#"{{"errors":false,"items":[{items}]}}"#)
         };
         assert_eq!(read_all_done(usual(3).as_bytes(), 3).map(|all| all.len()), Some(3));
+        let indexed = usual(3).replace("create", "index");
+        assert_eq!(read_all_done(indexed.as_bytes(), 3).map(|all| all.len()), Some(3));
+        let mixed = usual(2).replacen("create", "index", 1);
+        assert_eq!(read_all_done(mixed.as_bytes(), 2), None);
+        assert_eq!(read_items(mixed.as_bytes(), 2).map(|all| all.len()), Ok(2));
         for (body, sent) in [(usual(2), 3), (usual(3), 2), (usual(1) + "x", 1)] {
             assert_eq!(read_all_done(body.as_bytes(), sent), None);
             assert!(read_items(body.as_bytes(), sent).is_err(), "{body}");

@@ -34,6 +34,12 @@ pub enum TransportError {
     /// Refused, reset, timed out, cut off: the same may work later.
     #[error("{0}")]
     Retry(String),
+    /// The connection was closed before an answer came, if there was one.
+    #[error("{0}")]
+    Closed(String),
+    /// No answer in time.
+    #[error("{0}")]
+    Timeout(String),
     /// The server's certificate is not trusted, or is another's: nothing will get through.
     #[error("{0}")]
     Tls(String),
@@ -42,9 +48,12 @@ pub enum TransportError {
 impl TransportError {
     /// The same with the address in front.
     pub fn at(self, url: &str) -> TransportError {
+        let at = |why: String| format!("{url}: {why}");
         match self {
-            TransportError::Retry(why) => TransportError::Retry(format!("{url}: {why}")),
-            TransportError::Tls(why) => TransportError::Tls(format!("{url}: {why}")),
+            TransportError::Retry(why) => TransportError::Retry(at(why)),
+            TransportError::Closed(why) => TransportError::Closed(at(why)),
+            TransportError::Timeout(why) => TransportError::Timeout(at(why)),
+            TransportError::Tls(why) => TransportError::Tls(at(why)),
         }
     }
 }

@@ -167,6 +167,17 @@ impl Metrics {
         self.inner.sink.in_flight.add(requests, &labels([("sink", sink)]));
     }
 
+    /// How many requests a sink may have in flight.
+    pub fn sink_in_flight_limit(&self, sink: &str, requests: usize) {
+        self.inner.sink.in_flight_limit.record(requests as u64, &labels([("sink", sink)]));
+    }
+
+    /// An address of a store, as logs may show it, is in turn or set aside.
+    pub fn sink_address_up(&self, sink: &str, address: &str, is_up: bool) {
+        let labels = labels([("sink", sink), ("address", address)]);
+        self.inner.sink.address_up.record(u64::from(is_up), &labels);
+    }
+
     /// Age of the oldest line a sink holds unsettled, by record time; 0 when it holds none.
     pub fn sink_oldest_seconds(&self, sink: &str, seconds: f64) {
         self.inner.sink.oldest_seconds.record(seconds, &labels([("sink", sink)]));
