@@ -23,6 +23,11 @@ pub trait Env {
         Ok(text)
     }
 
+    /// True when everybody on this machine may read a file; false where that is not known.
+    fn is_open_to_all(&self, _path: &Path) -> bool {
+        false
+    }
+
     /// The program's version, part of the fingerprint.
     // A test may hold a version of its own.
     #[allow(clippy::unnecessary_literal_bound)]
@@ -38,5 +43,11 @@ pub struct ProcessEnv;
 impl Env for ProcessEnv {
     fn var(&self, name: &str) -> Option<String> {
         std::env::var(name).ok()
+    }
+
+    #[cfg(unix)]
+    fn is_open_to_all(&self, path: &Path) -> bool {
+        use std::os::unix::fs::PermissionsExt as _;
+        std::fs::metadata(path).is_ok_and(|it| it.permissions().mode() & 0o004 != 0)
     }
 }

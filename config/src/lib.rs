@@ -37,9 +37,9 @@ pub use render::{render_all, summary};
 pub use riverhog_parsers::envelope::EnvelopeKind;
 pub use settings::{
     Auth, BatchSettings, ClientFiles, Compression, DeadLetter, ElasticsearchSink, Exclusive,
-    Expectation, FileSource, HttpSettings, KafkaDeadLetter, KafkaSource, LineTest, LocalDeadLetter,
-    LocalSink, ObjectSettings, Records, S3Credentials, S3Sink, Secret, Sink, SinkKind, Source,
-    SourceKind, Start, TlsFiles, Topics,
+    Expectation, FileSource, HttpAccess, HttpSettings, KafkaDeadLetter, KafkaSource, LineTest,
+    LocalDeadLetter, LocalSink, ObjectSettings, Records, S3Credentials, S3Sink, Secret, Sink,
+    SinkKind, Source, SourceKind, Start, TlsFiles, Topics,
 };
 
 use riverhog_rules::Plan;
@@ -162,10 +162,12 @@ pub fn load(path: &Path, env: &dyn Env) -> Result<Config, Report> {
         checks::check(&context, &drafts, &compiled.plan, &compiled.names);
         compiled
     });
+    let secrets = context.take_secrets();
+    warn_of_open_files(&context, &secrets, env);
     let mut problems =
         diagnostic::consequences_removed(unread, context.take_problems(), &document.broken_lines);
     diagnostic::sort(&mut problems);
-    diagnostic::hide(&mut problems, &context.take_secrets(), &document.broken_lines);
+    diagnostic::hide(&mut problems, &secrets, &document.broken_lines);
     match compiled {
         Some(compiled) if problems.iter().all(|it| it.severity == Severity::Warning) => {
             let resolved = context.take_resolved();
@@ -174,6 +176,24 @@ pub fn load(path: &Path, env: &dyn Env) -> Result<Config, Report> {
             Ok(assemble(drafts, compiled, (settings_hash, beside_hash), problems))
         }
         _ => Err(Report { diagnostics: problems, counts }),
+    }
+}
+
+/// A secret that stands in a file is of those who may read the file.
+fn warn_of_open_files(context: &reader::Context<'_>, secrets: &[Place], env: &dyn Env) {
+    let mut told = Vec::new();
+    for secret in secrets {
+        let file = secret.file();
+        if told.contains(&file.order) {
+            continue;
+        }
+        told.push(file.order);
+        if env.is_open_to_all(Path::new(&file.name)) {
+            let message =
+                format!("everybody on this machine may read the secret in `{}`", file.name);
+            let help = "`chmod o-r` it, or write the secret as `${NAME}` or `${file:PATH}`";
+            context.warn(secret, message, help);
+        }
     }
 }
 

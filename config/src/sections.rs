@@ -5,6 +5,7 @@
 
 mod dead_letter;
 mod formats;
+mod http;
 mod join;
 mod kafka_properties;
 mod numbers;
@@ -112,7 +113,7 @@ pub(crate) fn read(context: &Context<'_>, root: &Table, top: &Place) -> Drafts {
         sinks: sinks::read(&top_level),
         sink_names: top_level.named("sinks").iter().map(|entry| entry.key.clone()).collect(),
         dead_letter: dead_letter::read(&top_level),
-        http: read_http(&top_level.one("http", &declare::HTTP)),
+        http: http::read(&top_level.one("http", &declare::HTTP)),
         tests: tests::read(&top_level),
     }
 }
@@ -124,21 +125,6 @@ fn read_general(reader: &Reader<'_>) -> GeneralSettings {
         ahead_max_ms: reader.duration_ms("ahead_max"),
         stall_after_ms: reader.duration_ms("stall_after"),
     }
-}
-
-fn read_http(reader: &Reader<'_>) -> HttpSettings {
-    let fallback = std::net::SocketAddr::from(([127, 0, 0, 1], 9600));
-    let listen = reader.text("listen").and_then(|text| {
-        let listen = text.value.parse().ok();
-        if listen.is_none() {
-            let message = format!("`http.listen` is \"{}\", no address with a port", text.shown());
-            let help = "write an IP address and a port, such as `127.0.0.1:9600`";
-            reader.context.error(&text.place, message, help);
-        }
-        listen
-    });
-    reader.reject_unknown();
-    HttpSettings { listen: listen.unwrap_or(fallback) }
 }
 
 /// The top of the tree, and how its keys are filled.
@@ -298,7 +284,7 @@ impl Default for GeneralSettings {
 
 impl Default for HttpSettings {
     fn default() -> Self {
-        defaults(&declare::HTTP, read_http)
+        defaults(&declare::HTTP, http::read)
     }
 }
 

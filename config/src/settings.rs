@@ -13,7 +13,7 @@ mod source;
 
 pub use dead_letter::{DeadLetter, KafkaDeadLetter, LocalDeadLetter};
 pub(crate) use general::GeneralSettings;
-pub use general::HttpSettings;
+pub use general::{HttpAccess, HttpSettings};
 pub use line_test::{Expectation, LineTest};
 pub use secret::Secret;
 pub use sink::{

@@ -432,3 +432,24 @@ fn all_expressions_are_run_on_demand_and_fields_stand_in_a_target() {
     let time = "target = 'job'\ntime = { field = 'job.step', formats = ['UNIX'] }";
     assert_eq!(names(time), [["job.step"], ["job.level"]]);
 }
+
+#[cfg(unix)]
+#[test]
+fn a_secret_in_a_file_that_everybody_may_read_is_told() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.toml");
+    let text = "[sources.p]\ntype = 'stdin'\n[sinks.a]\ntype = 'elasticsearch'\n\
+                urls = ['http://127.0.0.1:9200']\nindex = 'a'\nuser = 'u'\npassword = 'hunter2'\n\
+                [[route]]\nsinks = ['a']\n[dead_letter]\ntype = 'local'\npath = 'dead'\n";
+    std::fs::write(&path, text).unwrap();
+    let warnings = |mode: u32| {
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).unwrap();
+        let config = load(&path, &riverhog_config::ProcessEnv).unwrap();
+        riverhog_config::render_all(&config.warnings, false)
+    };
+    let told = warnings(0o644);
+    assert!(told.contains("everybody on this machine may read the secret"), "{told}");
+    assert!(!told.contains("hunter2"), "{told}");
+    assert_eq!(warnings(0o640), "");
+}

@@ -452,7 +452,7 @@ impl Transformer {
         let host_and_labels = self.line.resolve(plan, bound, state, &mut view);
         count(counters, &view);
         if view.parsed.tags.unparsed {
-            keep(&mut self.unparsed, record.offset, line.index, view.message);
+            keep(&mut self.unparsed, (record.offset, line.index), plan, &view);
         }
 
         let first_target = out.targets.len() as u32;

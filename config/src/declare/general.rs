@@ -57,13 +57,53 @@ pub(crate) static ROOT: Section = Section {
 /// `[http]`
 pub(crate) static HTTP: Section = Section {
     title: "`[http]`",
-    doc: "`/metrics` for Prometheus, `/health/live`, `/health/ready`.",
-    settings: &[Setting::new(
-        "listen",
-        Kind::Text,
-        "Address and port to listen on. Anything but loopback can be reached by others.",
-    )
-    .default("127.0.0.1:9600")
-    .beside_events()],
+    doc: "`/metrics` for Prometheus, `/health/live`, `/health/ready`, and `/api/…` for people and \
+          their tools. Metrics and health hold no text of lines and need no token.",
+    settings: &[
+        Setting::new(
+            "listen",
+            Kind::Text,
+            "Address and port to listen on. Anything but loopback can be reached by others.",
+        )
+        .default("127.0.0.1:9600")
+        .beside_events(),
+        Setting::new(
+            "cert_file",
+            Kind::Path,
+            "A PEM file of the server's certificates, with `key_file`: all of the port speaks TLS.",
+        )
+        .beside_events(),
+        Setting::new("key_file", Kind::Path, "A PEM file of its key.").beside_events(),
+        Setting::new(
+            "access",
+            Kind::Sections(&HTTP_ACCESS),
+            "Who may ask `/api/…`. Without an entry only this machine may, and nobody may change \
+             anything.",
+        )
+        .beside_events(),
+    ],
     example: "[http]\nlisten = \"127.0.0.1:9600\"\n",
+};
+
+/// `[[http.access]]`
+pub(crate) static HTTP_ACCESS: Section = Section {
+    title: "`[[http.access]]`",
+    doc: "A bearer token and what it opens. With one entry `/api/…` needs a token, from this \
+          machine too.",
+    settings: &[
+        Setting::new("token", Kind::Secret, "At least 16 characters, as `${NAME}` best.")
+            .required()
+            .beside_events(),
+        Setting::new(
+            "projects",
+            Kind::Texts,
+            "Only lines whose label `project` is one of these are shown.",
+        )
+        .absent("lines of all projects")
+        .beside_events(),
+        Setting::new("reload", Kind::Flag, "It may ask for a reload: `POST /api/reload`.")
+            .default("false")
+            .beside_events(),
+    ],
+    example: "[[http.access]]\ntoken = \"${RIVERHOG_TOKEN}\"\nprojects = [\"nlp\"]\n",
 };

@@ -19,8 +19,13 @@ const ENCRYPTED_KEY: [&str; 2] =
 
 pub(super) fn read(reader: &Reader<'_>) -> TlsFiles {
     let ca = file(reader, "ca_file", certificate);
+    let client = pair(reader);
+    TlsFiles { ca: ca.map(|(path, _)| path), client }
+}
+
+fn pair(reader: &Reader<'_>) -> Option<ClientFiles> {
     let (cert, key) = (file(reader, "cert_file", certificate), file(reader, "key_file", key));
-    let client = match (cert, key) {
+    match (cert, key) {
         (Some((cert, _)), Some((key, _))) => Some(ClientFiles { cert, key }),
         (Some((_, text)), None) => {
             report_lonely(reader, "cert_file", "key_file", &text);
@@ -31,8 +36,12 @@ pub(super) fn read(reader: &Reader<'_>) -> TlsFiles {
             None
         }
         (None, None) => None,
-    };
-    TlsFiles { ca: ca.map(|(path, _)| path), client }
+    }
+}
+
+/// `cert_file` and `key_file` of a server.
+pub(super) fn server(reader: &Reader<'_>) -> Option<ClientFiles> {
+    pair(reader)
 }
 
 /// What is wrong with a text, and the cure.

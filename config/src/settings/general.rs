@@ -2,6 +2,8 @@
 
 use std::net::SocketAddr;
 
+use super::{ClientFiles, Secret};
+
 /// Settings at the top of the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct GeneralSettings {
@@ -15,9 +17,24 @@ pub(crate) struct GeneralSettings {
     pub(crate) stall_after_ms: u64,
 }
 
-/// `[http]`: metrics and health.
+/// `[http]`: metrics, health and the API.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HttpSettings {
     /// The address listened on; loopback unless configured.
     pub listen: SocketAddr,
+    /// Certificate chain and key of the server.
+    pub tls: Option<ClientFiles>,
+    /// Who may ask `/api/…`; empty: this machine.
+    pub access: Vec<HttpAccess>,
+}
+
+/// `[[http.access]]`
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HttpAccess {
+    /// At least 16 characters.
+    pub token: Secret<String>,
+    /// Lines of these projects; `None`: of all.
+    pub projects: Option<Vec<String>>,
+    /// It may ask for a reload.
+    pub reload: bool,
 }

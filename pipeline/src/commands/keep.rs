@@ -15,7 +15,7 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 use super::CommandError;
-use super::reload::{self, Asked, Reloaded, Requests};
+use super::reload::{self, Asked, Requests};
 use super::run::{RunArgs, deadline, share};
 use super::signals::Signals;
 use crate::assemble::{AssembleError, Following, Handed, Pipeline, Surroundings};
@@ -23,6 +23,7 @@ use crate::clock;
 use crate::driver::Ended;
 use crate::tables;
 use crate::telemetry::health::Health;
+use crate::telemetry::http::{Doors, Reloaded};
 use crate::telemetry::metrics::Metrics;
 
 /// Between two commits.
@@ -35,6 +36,7 @@ pub(super) struct Keeper<'a> {
     pub(super) args: &'a RunArgs,
     pub(super) metrics: Metrics,
     pub(super) health: Health,
+    pub(super) doors: watch::Sender<Arc<Doors>>,
     pub(super) stop: watch::Sender<bool>,
     pub(super) signals: Signals,
     pub(super) requests: Requests,
@@ -55,6 +57,8 @@ type Run = (Result<Ended, AssembleError>, Vec<Handed>);
 struct Current {
     config: Arc<Config>,
     pipeline: Pipeline,
+    /// What the HTTP port is from now on; `None`: as it is.
+    doors: Option<Doors>,
 }
 
 /// What follows a pipeline.
@@ -70,13 +74,16 @@ impl Keeper<'_> {
     /// The first configuration cannot be built.
     pub(super) async fn keep(mut self, config: &Arc<Config>) -> Result<End, CommandError> {
         let pipeline = self.assemble(config, None).await?;
-        let mut current = Current { config: Arc::clone(config), pipeline };
+        let mut current = Current { config: Arc::clone(config), pipeline, doors: None };
         let (mut handed, mut generation) = (Vec::new(), 1);
         self.metrics.config_reloads("done", 0);
         self.metrics.config_reloads("failed", 0);
         loop {
             self.metrics.config_generation(generation);
-            let Current { config, pipeline } = current;
+            let Current { config, pipeline, doors } = current;
+            if let Some(doors) = doors {
+                self.doors.send_replace(Arc::new(doors));
+            }
             let (following, tables) = (pipeline.following(), pipeline.tables());
             let tables = tables::follow(Arc::clone(&config), tables, self.metrics.clone());
             let _tables = Aborted(tokio::spawn(tables));
@@ -161,9 +168,10 @@ impl Keeper<'_> {
                 "[http] listen counts from the next start of the process"
             );
         }
+        let doors = reload::doors(&config).map_err(|error| error.to_string())?;
         let pipeline = self.assemble(&config, Some(following)).await;
         let pipeline = pipeline.map_err(|error| error.in_a_line())?;
-        Ok(Current { config, pipeline })
+        Ok(Current { config, pipeline, doors: Some(doors) })
     }
 
     async fn assemble(

@@ -33,7 +33,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand};
-use riverhog_config::{Config, ProcessEnv};
+use riverhog_config::{Config, Env, ProcessEnv};
 use tokio::runtime::{Builder, Runtime};
 
 pub(crate) use console::{ColorWhen, Console, Format, plural};
@@ -168,11 +168,29 @@ fn schema(console: Console) -> Result<Exit, CommandError> {
 
 /// Loads a configuration; its warnings go to standard error.
 fn load(path: &Path, console: Console) -> Result<Config, CommandError> {
-    let config = riverhog_config::load(path, &ProcessEnv).map_err(CommandError::Config)?;
+    load_in(path, &Trying, console)
+}
+
+/// As [`load`], for a process that is to run: files that are open to all are warned of too.
+fn load_to_run(path: &Path, console: Console) -> Result<Config, CommandError> {
+    load_in(path, &ProcessEnv, console)
+}
+
+fn load_in(path: &Path, env: &dyn Env, console: Console) -> Result<Config, CommandError> {
+    let config = riverhog_config::load(path, env).map_err(CommandError::Config)?;
     if !config.warnings.is_empty() {
         console.tell(&riverhog_config::render_all(&config.warnings, console.colors_err()));
     }
     Ok(config)
+}
+
+/// The surroundings of a command that tries something out.
+struct Trying;
+
+impl Env for Trying {
+    fn var(&self, name: &str) -> Option<String> {
+        ProcessEnv.var(name)
+    }
 }
 
 /// The runtime of commands that talk to services.

@@ -14,29 +14,12 @@ use tokio::time::{Interval, MissedTickBehavior};
 use super::CommandError;
 use super::signals::HangUp;
 use crate::tables::{Stamp, in_a_line, stamp};
+use crate::telemetry::http::{Doors, ReloadRequest, Reloaded, ServerTlsError, access, tls};
 
 /// Between two looks at the configuration's files.
 const LOOK_INTERVAL: Duration = Duration::from_secs(2);
 /// Requests that may wait.
 pub(crate) const REQUESTS_MAX: usize = 16;
-
-/// Somebody wants the configuration loaded again, and to hear what became of it.
-#[derive(Debug)]
-pub(crate) struct ReloadRequest {
-    /// Told once.
-    pub(crate) reply: oneshot::Sender<Reloaded>,
-}
-
-/// What a reload came to.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Reloaded {
-    /// The number of the configuration that runs now, from 1.
-    pub(crate) generation: u64,
-    /// Its fingerprint.
-    pub(crate) fingerprint: String,
-    /// Why the one that was asked for does not run.
-    pub(crate) refused: Option<String>,
-}
 
 /// Whoever may ask for a reload.
 pub(super) struct Requests {
@@ -120,6 +103,21 @@ pub(super) fn refusal(before: &Config, next: &Config) -> Option<String> {
 
 fn is_read_once(kind: &SourceKind) -> bool {
     matches!(kind, SourceKind::File(_) | SourceKind::Stdin)
+}
+
+/// What the HTTP port is under a configuration.
+///
+/// # Errors
+/// A file of certificates that is of no use.
+pub(super) fn doors(config: &Config) -> Result<Doors, ServerTlsError> {
+    let access = config.http.access.iter().map(|it| access::Access {
+        token: it.token.reveal().clone(),
+        projects: it.projects.clone(),
+        reload: it.reload,
+    });
+    let files = config.http.tls.as_ref();
+    let tls = files.map(|it| tls::server_config(&it.cert, &it.key)).transpose()?;
+    Ok(Doors { access: access.collect(), tls })
 }
 
 /// The files of a configuration: the file, or all `*.toml` of the folder.

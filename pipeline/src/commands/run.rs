@@ -15,12 +15,12 @@ use tokio::sync::{mpsc, watch};
 use super::keep::{End, Keeper};
 use super::reload::{self, Requests};
 use super::signals::Signals;
-use super::{CommandError, ConfigArg, Console, Exit, load, runtime};
+use super::{CommandError, ConfigArg, Console, Exit, load_to_run, runtime};
 use crate::assemble::AssembleError;
 use crate::driver::Ended;
 use crate::share::Share;
 use crate::telemetry::health::Health;
-use crate::telemetry::http::Server;
+use crate::telemetry::http::{Answers, Server};
 use crate::telemetry::log::{self, LogFormat};
 use crate::telemetry::metrics::Metrics;
 
@@ -64,7 +64,7 @@ pub(super) struct RunArgs {
 }
 
 pub(super) fn run(args: &RunArgs, console: Console) -> Result<Exit, CommandError> {
-    let config = Arc::new(load(&args.config.path, console)?);
+    let config = Arc::new(load_to_run(&args.config.path, console)?);
     let _log = log::init(LogFormat::Auto, console.log_color())
         .map_err(|error| CommandError::wrong(error.to_string()))?;
     let share = share(&config, &args.sinks)?;
@@ -102,20 +102,24 @@ async fn carry(config: &Arc<Config>, args: &RunArgs, share: Share) -> Result<Exi
     let (metrics, health) = (Metrics::new(), Health::new());
     health.set_without_broker(!has_broker(config));
     let listen = args.listen.unwrap_or(config.http.listen);
-    let server = Server::start(listen, metrics.clone(), health.clone()).await;
+    let (asking, asked) = mpsc::channel(reload::REQUESTS_MAX);
+    let answers =
+        Answers { metrics: metrics.clone(), health: health.clone(), reload: Some(asking) };
+    let doors = reload::doors(config).map_err(|error| CommandError::wrong(error.to_string()))?;
+    let server = Server::start(listen, answers, doors).await;
     let server = server.map_err(|error| {
         let failed = CommandError::failed(error.to_string());
         error.hint().into_iter().fold(failed, CommandError::with_help)
     })?;
     announce(config, &args.config.path, share, &server);
-    let (_asking, asked) = mpsc::channel(reload::REQUESTS_MAX);
     let watched = args.watch.then_some(&*args.config.path);
     let requests = Requests::take(asked, watched).await?;
     let (stop, _) = watch::channel(false);
-    let keeper = Keeper { args, metrics, health: health.clone(), stop, signals, requests };
+    let (doors, health_of_end) = (server.doors(), health.clone());
+    let keeper = Keeper { args, metrics, health, doors, stop, signals, requests };
     let End::Ended(ended) = keeper.keep(config).await? else { return Ok(Exit::Interrupted) };
     let is_cut_short = matches!(ended, Ok(Ended::Settled)) && !has_broker(config);
-    let exit = tell_end(ended, &health);
+    let exit = tell_end(ended, &health_of_end);
     server.stop().await;
     if is_cut_short {
         // `run && rm file` must not take a file for read that was not.

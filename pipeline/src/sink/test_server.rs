@@ -114,7 +114,8 @@ async fn serve(
     stream.shutdown().await.ok()
 }
 
-/// A folder with `ca.pem`, `client.pem` and `client.key`, and of a stranger `other.key`.
+/// A folder with `ca.pem`, `client.pem` and `client.key`, `server.pem` and `server.key`, and of a
+/// stranger `other.key`.
 pub(crate) struct Authority {
     folder: tempfile::TempDir,
     issuer: CertifiedIssuer<'static, KeyPair>,
@@ -131,6 +132,9 @@ impl Authority {
         authority.write("ca.pem", &authority.issuer.pem());
         authority.write("client.pem", &cert.pem());
         authority.write("client.key", &key.serialize_pem());
+        let (cert, key) = authority.issue("server", ExtendedKeyUsagePurpose::ServerAuth);
+        authority.write("server.pem", &cert.pem());
+        authority.write("server.key", &key.serialize_pem());
         authority.write("other.key", &KeyPair::generate().unwrap().serialize_pem());
         authority
     }

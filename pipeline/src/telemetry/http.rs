@@ -1,10 +1,14 @@
 //! The HTTP server: `/metrics` for a Prometheus scrape, `/health/live` and `/health/ready` for
-//! whoever keeps the process running, `/api/unparsed` for whoever writes parsers for it.
+//! whoever keeps the process running, `/api/unparsed` for whoever writes parsers for it,
+//! `/api/reload` for whoever changes its configuration.
 //!
 //! Invariant: a client costs a bounded number of connections, bytes and seconds, whatever it sends
-//! or refuses to read; no request has an effect, and no request body is read. What holds text of
-//! lines is shown to this machine only, wherever the server listens. Next stop:
-//! [`super::health`] and [`super::metrics`], which answer.
+//! or refuses to read; no request but a reload has an effect, and no request body is read. What
+//! holds text of lines is shown to whom [`access`] says. Next stop: [`super::health`] and
+//! [`super::metrics`], which answer.
+
+pub mod access;
+pub mod tls;
 
 use std::convert::Infallible;
 use std::io;
@@ -15,17 +19,25 @@ use std::time::Duration;
 use bytes::Bytes;
 use http_body_util::Full;
 use hyper::body::Incoming;
-use hyper::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, HeaderValue, X_CONTENT_TYPE_OPTIONS};
+use hyper::header::{
+    ALLOW, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderValue, REFERRER_POLICY,
+    WWW_AUTHENTICATE, X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS,
+};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
-use hyper::{Method, Request, Response, StatusCode};
+use hyper::{Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
+use rustls::ServerConfig;
 use serde_json::{Value, json};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};
+use tokio_rustls::TlsAcceptor;
 
+use self::access::{Access, Grant, Refusal};
+pub use self::tls::ServerTlsError;
 use super::health::Health;
 use super::metrics::Metrics;
 
@@ -33,7 +45,8 @@ const TEXT: HeaderValue = HeaderValue::from_static("text/plain; version=0.0.4; c
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
 const UNPARSED: &str = "/api/unparsed";
-const PATHS: [&str; 4] = ["/metrics", "/health/live", "/health/ready", UNPARSED];
+const RELOAD: &str = "/api/reload";
+const PATHS: [&str; 5] = ["/metrics", "/health/live", "/health/ready", UNPARSED, RELOAD];
 
 /// Pause after a failed `accept`: it fails for want of file descriptors, and would again at once.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
@@ -91,10 +104,38 @@ impl ListenError {
     }
 }
 
+/// Somebody wants the configuration loaded again, and to hear what became of it.
+#[derive(Debug)]
+pub struct ReloadRequest {
+    /// Told once.
+    pub reply: oneshot::Sender<Reloaded>,
+}
+
+/// What a reload came to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reloaded {
+    /// The number of the configuration that runs now, from 1.
+    pub generation: u64,
+    /// Its fingerprint.
+    pub fingerprint: String,
+    /// Why the one that was asked for does not run.
+    pub refused: Option<String>,
+}
+
+/// What the port is, until it is told otherwise.
+#[derive(Debug, Clone, Default)]
+pub struct Doors {
+    /// Who may ask `/api/…`; empty: this machine.
+    pub access: Vec<Access>,
+    /// What it speaks TLS with.
+    pub tls: Option<Arc<ServerConfig>>,
+}
+
 /// A running server. It stops when it is dropped; [`Server::stop`] waits for open answers.
 #[derive(Debug)]
 pub struct Server {
     address: SocketAddr,
+    doors: watch::Sender<Arc<Doors>>,
     stop: watch::Sender<bool>,
     task: JoinHandle<()>,
 }
@@ -106,25 +147,31 @@ impl Server {
     /// The address is in use, not of this machine, or not allowed.
     pub async fn start(
         listen: SocketAddr,
-        metrics: Metrics,
-        health: Health,
+        answers: Answers,
+        doors: Doors,
     ) -> Result<Server, ListenError> {
-        Self::start_with(listen, metrics, health, LIMITS).await
+        Self::start_with(listen, answers, doors, LIMITS).await
     }
 
     async fn start_with(
         listen: SocketAddr,
-        metrics: Metrics,
-        health: Health,
+        answers: Answers,
+        doors: Doors,
         limits: Limits,
     ) -> Result<Server, ListenError> {
         let failed = |cause| ListenError { address: listen, cause };
         let listener = TcpListener::bind(listen).await.map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
         let (stop, stopped) = watch::channel(false);
-        let answers = Arc::new(Answers { metrics, health });
-        let task = tokio::spawn(accept(listener, answers, stopped, limits));
-        Ok(Server { address, stop, task })
+        let (doors, open) = watch::channel(Arc::new(doors));
+        let around = Around { answers: Arc::new(answers), doors: open, stopped, limits };
+        let task = tokio::spawn(accept(listener, around));
+        Ok(Server { address, doors, stop, task })
+    }
+
+    /// A handle that changes who may ask, and certificates; connections that are open keep theirs.
+    pub fn doors(&self) -> watch::Sender<Arc<Doors>> {
+        self.doors.clone()
     }
 
     /// The address that is listened on, with the port that was chosen.
@@ -144,22 +191,37 @@ impl Server {
 
 /// What requests are answered from.
 #[derive(Debug)]
-struct Answers {
-    metrics: Metrics,
-    health: Health,
+pub struct Answers {
+    /// `/metrics`, and the lines that no parser accepted.
+    pub metrics: Metrics,
+    /// `/health/…`
+    pub health: Health,
+    /// Where a reload is asked for; `None` where there is nothing to reload.
+    pub reload: Option<mpsc::Sender<ReloadRequest>>,
 }
 
 impl Answers {
     /// `is_near`: the client is on this machine.
-    fn answer<B>(&self, request: &Request<B>, is_near: bool) -> Response<Full<Bytes>> {
-        let is_read = matches!(*request.method(), Method::GET | Method::HEAD);
-        match request.uri().path() {
-            path if PATHS.contains(&path) && !is_read => {
-                let detail = json!({ "error": "method_not_allowed", "allowed": ["GET", "HEAD"] });
-                let mut response = json_response(405, &detail);
-                response.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
-                response
+    async fn answer<B>(
+        &self,
+        request: &Request<B>,
+        doors: &Doors,
+        is_near: bool,
+    ) -> Response<Full<Bytes>> {
+        let allowed: &[&str] = match request.uri().path() {
+            RELOAD => &["POST"],
+            path if PATHS.contains(&path) => &["GET", "HEAD"],
+            _ => return json_response(404, &json!({ "error": "not_found", "paths": PATHS })),
+        };
+        if !allowed.contains(&request.method().as_str()) {
+            let detail = json!({ "error": "method_not_allowed", "allowed": allowed });
+            let mut response = json_response(405, &detail);
+            if let Ok(allowed) = HeaderValue::from_str(&allowed.join(", ")) {
+                response.headers_mut().insert(ALLOW, allowed);
             }
+            return response;
+        }
+        match request.uri().path() {
             "/metrics" => response(200, TEXT, self.metrics.render()),
             "/health/live" => {
                 let (status, body) = self.health.live();
@@ -169,10 +231,54 @@ impl Answers {
                 let (status, body) = self.health.ready();
                 json_response(status, &body)
             }
-            UNPARSED if is_near => json_response(200, &self.metrics.unparsed_lines().to_json()),
-            UNPARSED => json_response(403, &json!({ "error": "not_from_this_machine" })),
-            _ => json_response(404, &json!({ "error": "not_found", "paths": PATHS })),
+            path => match access::grant(&doors.access, request.headers(), is_near) {
+                Err(refusal) => refused(refusal),
+                Ok(grant) if path == RELOAD => self.reload(grant).await,
+                Ok(grant) => {
+                    let lines = self.metrics.unparsed_lines().to_json(|it| grant.sees(it));
+                    json_response(200, &lines)
+                }
+            },
         }
+    }
+
+    async fn reload(&self, grant: Grant<'_>) -> Response<Full<Bytes>> {
+        if !grant.reload {
+            let help = "give the token `reload = true` in [[http.access]]";
+            return json_response(403, &json!({ "error": "no_reload", "help": help }));
+        }
+        let (reply, reloaded) = oneshot::channel();
+        let asked = self.reload.as_ref().map(|it| it.try_send(ReloadRequest { reply }));
+        if !matches!(asked, Some(Ok(()))) {
+            return json_response(503, &json!({ "error": "busy" }));
+        }
+        match reloaded.await {
+            Err(_) => json_response(503, &json!({ "error": "stopping" })),
+            Ok(Reloaded { generation, fingerprint, refused }) => {
+                let status = if refused.is_none() { 200 } else { 422 };
+                let outcome = if refused.is_none() { "done" } else { "refused" };
+                let body = json!({
+                    "outcome": outcome,
+                    "generation": generation,
+                    "fingerprint": fingerprint,
+                    "reason": refused,
+                });
+                json_response(status, &body)
+            }
+        }
+    }
+}
+
+fn refused(refusal: Refusal) -> Response<Full<Bytes>> {
+    match refusal {
+        Refusal::Unauthorised => {
+            let mut response = json_response(401, &json!({ "error": "unauthorised" }));
+            let bearer = HeaderValue::from_static("Bearer realm=\"riverhog\"");
+            response.headers_mut().insert(WWW_AUTHENTICATE, bearer);
+            response
+        }
+        Refusal::NotNear => json_response(403, &json!({ "error": "not_from_this_machine" })),
+        Refusal::ForeignHost => json_response(403, &json!({ "error": "not_for_this_host" })),
     }
 }
 
@@ -188,16 +294,16 @@ fn response(status: u16, content_type: HeaderValue, body: String) -> Response<Fu
     headers.insert(CONTENT_TYPE, content_type);
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
     headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    headers.insert(X_FRAME_OPTIONS, HeaderValue::from_static("DENY"));
+    headers.insert(REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
+    let policy = HeaderValue::from_static("default-src 'none'; frame-ancestors 'none'");
+    headers.insert(CONTENT_SECURITY_POLICY, policy);
     response
 }
 
 /// Takes connections until the server stops, then waits for those that are open.
-async fn accept(
-    listener: TcpListener,
-    answers: Arc<Answers>,
-    stopped: watch::Receiver<bool>,
-    limits: Limits,
-) {
+async fn accept(listener: TcpListener, around: Around) {
+    let (limits, stopped) = (around.limits, &around.stopped);
     let places = Arc::new(Semaphore::new(limits.connections as usize));
     let mut stopping = stopped.clone();
     loop {
@@ -212,8 +318,7 @@ async fn accept(
         let Ok(place) = place else { break };
         match accepted {
             Ok((stream, _)) => {
-                let answers = Arc::clone(&answers);
-                tokio::spawn(serve(stream, answers, stopped.clone(), limits, place));
+                tokio::spawn(open(stream, around.clone(), place));
             }
             Err(error) => {
                 tracing::warn!(%error, "a connection to the http port cannot be taken");
@@ -228,18 +333,43 @@ async fn accept(
     }
 }
 
+/// What a connection is served with.
+#[derive(Clone)]
+struct Around {
+    answers: Arc<Answers>,
+    doors: watch::Receiver<Arc<Doors>>,
+    stopped: watch::Receiver<bool>,
+    limits: Limits,
+}
+
+/// Opens one connection, with TLS where the port speaks it, and serves it.
+async fn open(stream: TcpStream, around: Around, place: OwnedSemaphorePermit) {
+    let is_near = stream.peer_addr().is_ok_and(|peer| peer.ip().to_canonical().is_loopback());
+    let doors = Arc::clone(&around.doors.borrow());
+    let Some(tls) = doors.tls.clone() else {
+        return serve(stream, (around, doors), is_near, place).await;
+    };
+    let shaking = TlsAcceptor::from(tls).accept(stream);
+    match timeout(around.limits.head, shaking).await {
+        Ok(Ok(stream)) => serve(stream, (around, doors), is_near, place).await,
+        Ok(Err(error)) => {
+            tracing::debug!(%error, "a client of the http port speaks no TLS of ours");
+        }
+        Err(_) => tracing::debug!("a client of the http port took too long to begin TLS"),
+    }
+}
+
 /// Serves one connection until it ends, grows too old, or the server stops.
 async fn serve(
-    stream: TcpStream,
-    answers: Arc<Answers>,
-    mut stopped: watch::Receiver<bool>,
-    limits: Limits,
+    stream: impl AsyncRead + AsyncWrite + Unpin,
+    (around, doors): (Around, Arc<Doors>),
+    is_near: bool,
     _place: OwnedSemaphorePermit,
 ) {
-    let is_near = stream.peer_addr().is_ok_and(|peer| peer.ip().to_canonical().is_loopback());
+    let Around { answers, mut stopped, limits, .. } = around;
     let service = service_fn(|request: Request<Incoming>| {
-        let response = answers.answer(&request, is_near);
-        async move { Ok::<_, Infallible>(response) }
+        let (answers, doors) = (Arc::clone(&answers), Arc::clone(&doors));
+        async move { Ok::<_, Infallible>(answers.answer(&request, &doors, is_near).await) }
     });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
@@ -272,157 +402,4 @@ async fn told(stopped: &mut watch::Receiver<bool>) {
 }
 
 #[cfg(test)]
-mod tests {
-    use riverhog_rules::transform::UnparsedLine;
-    use tokio::io::{AsyncReadExt, AsyncWriteExt};
-
-    use super::*;
-    use crate::source::Partition;
-
-    const ANY_PORT: SocketAddr =
-        SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 0);
-
-    async fn start(limits: Limits) -> (Server, Metrics, Health) {
-        let (metrics, health) = (Metrics::new(), Health::new());
-        let server = Server::start_with(ANY_PORT, metrics.clone(), health.clone(), limits);
-        (server.await.unwrap(), metrics, health)
-    }
-
-    /// Sends `head` and reads to the end of the connection: head and body of the answer.
-    async fn send(address: SocketAddr, head: &str) -> (String, String) {
-        let mut stream = TcpStream::connect(address).await.unwrap();
-        stream.write_all(head.as_bytes()).await.unwrap();
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).await.unwrap();
-        let (head, body) = answer.split_once("\r\n\r\n").unwrap_or((&answer, ""));
-        (head.to_ascii_lowercase(), body.to_owned())
-    }
-
-    async fn check(server: &Server, method: &str, path: &str, status: u16) -> (String, String) {
-        let request =
-            format!("{method} {path} HTTP/1.1\r\nhost: test\r\nconnection: close\r\n\r\n");
-        let (head, body) = send(server.address(), &request).await;
-        assert!(head.starts_with(&format!("http/1.1 {status} ")), "{method} {path}: {head}");
-        (head, body)
-    }
-
-    #[tokio::test]
-    async fn metrics_are_served() {
-        let (server, metrics, _) = start(LIMITS).await;
-        metrics.source_lines("logs", 42);
-        let (head, body) = check(&server, "GET", "/metrics", 200).await;
-        assert!(head.contains("content-type: text/plain; version=0.0.4; charset=utf-8"), "{head}");
-        assert!(body.contains("\nriverhog_source_lines_total{topic=\"logs\"} 42\n"), "{body}");
-        let (with_query, _) = check(&server, "GET", "/metrics?name=up", 200).await;
-        assert!(with_query.contains("text/plain"), "{with_query}");
-        let (head, nothing) = check(&server, "HEAD", "/metrics", 200).await;
-        assert!(head.contains(&format!("content-length: {}", body.len())), "{head}");
-        assert_eq!(nothing, "");
-        server.stop().await;
-    }
-
-    #[tokio::test]
-    async fn health_is_served() {
-        let (server, _, health) = start(LIMITS).await;
-        let (head, body) = check(&server, "GET", "/health/ready", 503).await;
-        assert!(head.contains("content-type: application/json"), "{head}");
-        assert_eq!(serde_json::from_str::<Value>(&body).unwrap()["reason"], "no_broker");
-        check(&server, "GET", "/health/live", 200).await;
-        health.set_connected(true);
-        health.set_assigned(true);
-        health.set_halted("search", "logs-nlp", "forbidden", "403", true);
-        let (_, body) = check(&server, "GET", "/health/ready", 200).await;
-        let body: Value = serde_json::from_str(&body).unwrap();
-        assert_eq!(body["halted"][0]["destination"], "logs-nlp");
-        health.set_stopping();
-        check(&server, "GET", "/health/ready", 503).await;
-        check(&server, "GET", "/health/live", 200).await;
-    }
-
-    #[tokio::test]
-    async fn unparsed_lines_are_served_to_this_machine() {
-        let (server, metrics, health) = start(LIMITS).await;
-        let (_, body) = check(&server, "GET", UNPARSED, 200).await;
-        assert_eq!(body, "{\"lines\":[]}\n");
-        let partition = Partition { topic: Arc::from("train"), number: 3 };
-        let text = "no \"parser\" for \u{1b}this".to_owned();
-        let line = UnparsedLine { offset: 42, index: 1, text: text.clone(), cut: false };
-        metrics.unparsed_lines().add(&partition, vec![line]);
-        let (head, body) = check(&server, "GET", UNPARSED, 200).await;
-        assert!(head.contains("content-type: application/json"), "{head}");
-        let body: Value = serde_json::from_str(&body).unwrap();
-        let expect = json!({
-            "topic": "train", "partition": 3, "offset": 42, "index": 1, "line": text, "cut": false,
-        });
-        assert_eq!(body, json!({ "lines": [expect] }));
-        check(&server, "POST", UNPARSED, 405).await;
-        let request = Request::builder().uri(UNPARSED).body(()).unwrap();
-        let answers = Answers { metrics, health };
-        assert_eq!(answers.answer(&request, false).status(), StatusCode::FORBIDDEN);
-        server.stop().await;
-    }
-
-    #[tokio::test]
-    async fn other_requests_are_refused() {
-        let (server, ..) = start(LIMITS).await;
-        let (_, body) = check(&server, "GET", "/nothing/here", 404).await;
-        assert_eq!(serde_json::from_str::<Value>(&body).unwrap()["error"], "not_found");
-        let (head, body) = check(&server, "POST", "/metrics", 405).await;
-        assert!(head.contains("allow: get, head"), "{head}");
-        let body: Value = serde_json::from_str(&body).unwrap();
-        assert_eq!(body["error"], "method_not_allowed");
-        // A body is announced and never read: the answer comes without it.
-        let announced = "PUT /metrics HTTP/1.1\r\nhost: test\r\ncontent-length: 9999999\r\n\r\n";
-        let (head, _) = send(server.address(), announced).await;
-        assert!(head.starts_with("http/1.1 405 "), "{head}");
-        let long = format!("GET /{} HTTP/1.1\r\n\r\n", "x".repeat(LIMITS.head_bytes));
-        let (head, _) = send(server.address(), &long).await;
-        assert!(head.starts_with("http/1.1 4"), "{head}");
-    }
-
-    #[tokio::test]
-    async fn a_silent_client_gives_its_place_back() {
-        let limits = Limits { connections: 1, head: Duration::from_millis(50), ..LIMITS };
-        let (server, ..) = start(limits).await;
-        let mut silent = TcpStream::connect(server.address()).await.unwrap();
-        silent.write_all(b"GET /metr").await.unwrap();
-        // There is one place: this is answered only once the silent client was sent away.
-        check(&server, "GET", "/health/live", 200).await;
-        let mut rest = Vec::new();
-        silent.read_to_end(&mut rest).await.unwrap();
-    }
-
-    #[tokio::test]
-    async fn an_old_connection_is_closed() {
-        let limits = Limits { connection: Duration::from_millis(50), ..LIMITS };
-        let (server, ..) = start(limits).await;
-        // It is kept alive, and ends because of its age.
-        let request = "GET /health/live HTTP/1.1\r\nhost: test\r\n\r\n";
-        let (head, _) = send(server.address(), request).await;
-        assert!(head.starts_with("http/1.1 200 "), "{head}");
-    }
-
-    #[tokio::test]
-    async fn stop_closes_idle_connections_and_the_port() {
-        let (server, ..) = start(LIMITS).await;
-        let address = server.address();
-        let mut idle = TcpStream::connect(address).await.unwrap();
-        idle.write_all(b"GET /health/live HTTP/1.1\r\nhost: test\r\n\r\n").await.unwrap();
-        let mut first = [0; 12];
-        idle.read_exact(&mut first).await.unwrap();
-        assert_eq!(&first, b"HTTP/1.1 200");
-        timeout(Duration::from_secs(3), server.stop()).await.unwrap();
-        idle.read_to_end(&mut Vec::new()).await.unwrap();
-        assert!(TcpStream::connect(address).await.is_err());
-    }
-
-    #[tokio::test]
-    async fn a_port_in_use_names_the_setting() {
-        let (server, metrics, health) = start(LIMITS).await;
-        let error = Server::start(server.address(), metrics, health).await.unwrap_err();
-        let text = error.to_string();
-        let expect = format!("[http] listen: cannot listen on {}: ", server.address());
-        assert!(text.starts_with(&expect), "{text}");
-        assert!(error.hint().unwrap().contains("another process"), "{error:?}");
-    }
-}
+mod tests;

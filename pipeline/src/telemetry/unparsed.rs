@@ -33,10 +33,13 @@ impl Unparsed {
         ring.drain(..surplus);
     }
 
-    /// All lines, the latest first: `{"lines": [{"topic", "partition", "offset", "index", "line",
-    /// "cut"}]}`. `index` is the line's within its record, `cut` tells that the line is longer.
-    pub fn to_json(&self) -> Value {
-        let lines = self.ring().iter().rev().map(to_json).collect::<Vec<Value>>();
+    /// All lines of the projects that `sees` accepts, the latest first: `{"lines": [{"topic",
+    /// "partition", "offset", "index", "line", "cut"}]}`. `index` is the line's within its record,
+    /// `cut` tells that the line is longer.
+    pub fn to_json(&self, sees: impl Fn(Option<&str>) -> bool) -> Value {
+        let ring = self.ring();
+        let seen = ring.iter().rev().filter(|(_, line)| sees(line.project.as_deref()));
+        let lines = seen.map(to_json).collect::<Vec<Value>>();
         json!({ "lines": lines })
     }
 
@@ -61,7 +64,13 @@ mod tests {
     use super::*;
 
     fn lines(offsets: std::ops::Range<i64>) -> Vec<UnparsedLine> {
-        let line = |offset| UnparsedLine { offset, index: 0, text: "x".to_owned(), cut: false };
+        let line = |offset| UnparsedLine {
+            offset,
+            index: 0,
+            text: "x".to_owned(),
+            cut: false,
+            project: None,
+        };
         offsets.map(line).collect()
     }
 
@@ -72,7 +81,7 @@ mod tests {
         for batch in batches {
             unparsed.add(&partition, lines(batch.clone()));
         }
-        let found = unparsed.to_json();
+        let found = unparsed.to_json(|_| true);
         let found = found["lines"].as_array().unwrap().iter().map(|line| line["offset"].as_i64());
         let expect: Vec<Option<i64>> = expect.into_iter().map(Some).collect();
         assert_eq!(found.collect::<Vec<_>>(), expect);

@@ -4,6 +4,9 @@
 //! Invariant: they are bounded in number and bytes, and are what is left of a line behind the
 //! redact stop. Next stop: the pipeline, which keeps the latest.
 
+use super::view::View;
+use crate::plan::Plan;
+
 /// Lines that are kept until they are taken: the first of a batch. A few of each batch show more
 /// kinds of lines than all of one.
 pub const UNPARSED_LINES_MAX: usize = 8;
@@ -21,13 +24,22 @@ pub struct UnparsedLine {
     pub text: String,
     /// The text is longer.
     pub cut: bool,
+    /// Its label `project`, where there is one: who may see it.
+    pub project: Option<String>,
 }
 
 /// Keeps a line if there is room.
-pub(super) fn keep(kept: &mut Vec<UnparsedLine>, offset: i64, index: u32, message: &str) {
+pub(super) fn keep(
+    kept: &mut Vec<UnparsedLine>,
+    (offset, index): (i64, u32),
+    plan: &Plan,
+    view: &View<'_>,
+) {
     if kept.len() < UNPARSED_LINES_MAX {
+        let message = view.message;
         let end = message.floor_char_boundary(UNPARSED_BYTES_MAX);
         let (text, cut) = (message[..end].to_owned(), end < message.len());
-        kept.push(UnparsedLine { offset, index, text, cut });
+        let project = view.label(plan, "project").map(str::to_owned);
+        kept.push(UnparsedLine { offset, index, text, cut, project });
     }
 }

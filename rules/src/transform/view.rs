@@ -14,6 +14,7 @@ use super::marks::LineMarks;
 use super::record::{HostState, LabelState, RecordTexts};
 use super::steps::Edit;
 use crate::numbers::{Found, NOT_FINITE_TAG};
+use crate::plan::Plan;
 use crate::value::{Value, Values};
 
 /// A line and what is known about it.
@@ -273,6 +274,14 @@ impl<'a> View<'a> {
             }
             Slot::Nothing => None,
         }
+    }
+}
+
+impl View<'_> {
+    /// The text of a label, by its name.
+    pub(super) fn label(&self, plan: &Plan, name: &str) -> Option<&str> {
+        let place = plan.labels.iter().position(|label| label.name == name)?;
+        self.labels.get(place).and_then(LabelState::text)
     }
 }
 

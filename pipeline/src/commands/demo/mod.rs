@@ -32,7 +32,7 @@ use crate::clock;
 use crate::driver::Ended;
 use crate::share::Share;
 use crate::telemetry::health::Health;
-use crate::telemetry::http::Server;
+use crate::telemetry::http::{Answers, Doors, Server};
 use crate::telemetry::log::{self, FILTER_VARIABLE, LogFormat};
 use crate::telemetry::metrics::Metrics;
 use job::{Job, PARTITIONS};
@@ -222,7 +222,11 @@ impl Demo<'_> {
         metrics: &Metrics,
         health: &Health,
     ) -> Result<Server, CommandError> {
-        let start = |address| Server::start(address, metrics.clone(), health.clone());
+        let start = |address| {
+            let answers =
+                Answers { metrics: metrics.clone(), health: health.clone(), reload: None };
+            Server::start(address, answers, Doors::default())
+        };
         let mut listen = config.http.listen;
         if let Ok(server) = start(listen).await {
             return Ok(server);
