@@ -55,6 +55,9 @@ pub(super) fn check(context: &Context<'_>, drafts: &Drafts, plan: &Plan) {
 /// How a line that was routed to this sink may become a dead letter.
 fn need_of(draft: &SinkDraft, templates: &[Template], plan: &Plan) -> Option<String> {
     let name = &draft.sink.name;
+    if draft.sink.halt_after_ms.is_some() {
+        return Some(format!("`{name}` gives lines to the dead letters after `halt_after`"));
+    }
     if let SinkKind::Elasticsearch(_) = &draft.sink.kind {
         return Some(format!("the store of `{name}` may refuse a document"));
     }

@@ -8,6 +8,15 @@ const IN_FLIGHT_DOC: &str = "Requests in flight at most.";
 
 const TIMEOUT_DOC: &str = "A request without an answer is given up after this long, and retried.";
 
+const HALT_AFTER: Setting = Setting::new(
+    "halt_after",
+    Kind::Duration { min: 1_000, max: 7 * 24 * HOUR_MS },
+    "When a destination (this index, this bucket) has been halted for so long, its lines go to the \
+     dead letters, with the reason `halted`, until it is cured.",
+)
+.absent("never: its lines wait in Kafka until somebody cures it")
+.beside_events();
+
 const OBJECT_SETTING: Setting =
     Setting::new("object", Kind::Section(&OBJECT), "When an object is closed.");
 
@@ -147,6 +156,15 @@ pub(crate) static ELASTICSEARCH: Section = Section {
             "Parts of the document that are left out: `[\"message\"]` saves space where `content` \
              is enough.",
         ),
+        HALT_AFTER,
+        Setting::new(
+            "halt_above",
+            Kind::Text,
+            "When more of the sink's lines of five minutes are refused for one reason (100 at \
+             least), their destination halts instead of filling the dead letters. `\"100%\"`: never.",
+        )
+        .default("10%")
+        .beside_events(),
         Setting::new("timeout", Kind::Duration { min: 1_000, max: 600_000 }, TIMEOUT_DOC)
             .default("30s")
             .beside_events(),
@@ -282,6 +300,7 @@ pub(crate) static SINK_S3: Section = Section {
             .default("8")
             .beside_events(),
         PREFIXES_MAX,
+        HALT_AFTER,
         Setting::new("timeout", Kind::Duration { min: 1_000, max: 600_000 }, TIMEOUT_DOC)
             .default("60s")
             .beside_events(),
@@ -304,6 +323,7 @@ pub(crate) static SINK_LOCAL: Section = Section {
         OBJECT_SETTING,
         RECORDS,
         PREFIXES_MAX,
+        HALT_AFTER,
     ],
     example: "[sinks.archive]\ntype = \"local\"\npath = \"archive\"\n",
 };

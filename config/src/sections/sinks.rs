@@ -11,6 +11,7 @@ use crate::settings::{
     Secret, Sink, SinkKind,
 };
 use riverhog_rules::Op;
+use riverhog_rules::step::Share;
 
 /// A sink and the places others must agree with.
 pub(crate) struct SinkDraft {
@@ -51,7 +52,8 @@ fn read_one(reader: &Reader<'_>, entry: &Entry) -> SinkDraft {
         "s3" => SinkKind::S3(s3::read(reader, &mut templates, &mut buckets)),
         _ => SinkKind::Local(read_local(reader, &mut templates)),
     };
-    let sink = Sink { name: entry.key.clone(), kind };
+    let halt_after_ms = reader.quantity("halt_after");
+    let sink = Sink { name: entry.key.clone(), kind, halt_after_ms };
     reader.reject_unknown();
     SinkDraft { sink, place: entry.key_place.clone(), templates, buckets }
 }
@@ -91,9 +93,21 @@ fn read_elasticsearch(reader: &Reader<'_>, templates: &mut Vec<Text>) -> Elastic
         adaptive: reader.flag("adaptive").unwrap_or_default(),
         omit_message: omit.contains(&"message"),
         timeout_ms: reader.duration_ms("timeout"),
+        halt_above: reader.text("halt_above").map_or(Share::ALL, |it| halt_above(reader, &it)),
     };
     templates.extend(std::iter::once(index).chain(routing).chain(pipeline));
     sink
+}
+
+fn halt_above(reader: &Reader<'_>, text: &Text) -> Share {
+    let share = Share::parse(&text.value);
+    if share.is_none() && !text.unresolved {
+        let name = reader.name_of("halt_above");
+        let message = format!("`{name}` is \"{}\", no percentage", text.shown());
+        let help = "write a share such as `\"10%\"` or `\"0.5%\"`";
+        reader.context.error(&text.place, message, help);
+    }
+    share.unwrap_or(Share::ALL)
 }
 
 /// What a data stream refuses, or what makes no sense of one.

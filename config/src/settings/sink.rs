@@ -3,6 +3,7 @@
 
 use super::Secret;
 use riverhog_rules::Op;
+use riverhog_rules::step::Share;
 use std::path::PathBuf;
 
 /// One sink.
@@ -12,6 +13,8 @@ pub struct Sink {
     pub name: String,
     /// Which kind of sink, with what only that kind needs.
     pub kind: SinkKind,
+    /// After how long a halted destination's lines go to the dead letters; `None`: never.
+    pub halt_after_ms: Option<u64>,
 }
 
 /// The kinds of sink.
@@ -57,6 +60,8 @@ pub struct ElasticsearchSink {
     pub omit_message: bool,
     /// A request without an answer is given up after this long.
     pub timeout_ms: u64,
+    /// When more of the lines are refused for one reason, their destination halts.
+    pub halt_above: Share,
 }
 
 /// Files of TLS, all PEM.

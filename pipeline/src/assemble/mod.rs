@@ -38,7 +38,7 @@ const CURES_MAX: usize = 64;
 /// How long a revoke waits for what is in flight: well below the time a group gives its members.
 const REVOKE_WAIT: Duration = Duration::from_secs(5);
 /// Words of dead letters that do not come from a store, counted from zero.
-const DEAD_LETTER_REASONS: [&str; 7] = [
+const DEAD_LETTER_REASONS: [&str; 8] = [
     "no_route",
     "unparsed",
     "missing_value",
@@ -46,6 +46,7 @@ const DEAD_LETTER_REASONS: [&str; 7] = [
     "record_panicked",
     "refused",
     "too_large",
+    "halted",
 ];
 
 /// A part that its settings cannot make.
@@ -174,6 +175,7 @@ impl Pipeline {
                 jitter: Arc::clone(&jitter),
                 memory: memory.clone(),
                 dead_letters: dead_letters.clone(),
+                halt_after: sink.halt_after_ms.map(Duration::from_millis),
                 cured: cured.clone(),
                 metrics: metrics.clone(),
                 health: health.clone(),

@@ -197,6 +197,7 @@ fn bulk_settings(sink: &ElasticsearchSink) -> elasticsearch::Settings {
         },
         pipeline_is_fixed: !sink.pipeline.as_ref().is_some_and(|text| text.contains('{')),
         omit_message: sink.omit_message,
+        halt_above: sink.halt_above,
     }
 }
 

@@ -10,6 +10,7 @@ pub mod dead_letter;
 pub mod destination;
 pub mod elasticsearch;
 pub mod outcome;
+pub(crate) mod refusals;
 #[cfg(test)]
 pub(crate) mod test_server;
 pub mod tls;
@@ -139,6 +140,8 @@ pub struct SinkContext {
     pub memory: Memory,
     /// Where refused lines go; `None`: a refusal halts the destination.
     pub dead_letters: Option<dead_letter::DeadLetters>,
+    /// After how long a halted destination's lines go to the dead letters; `None`: never.
+    pub halt_after: Option<Duration>,
     /// Told when a halted destination works again; bounded.
     pub cured: mpsc::Sender<Cured>,
     /// Counters.

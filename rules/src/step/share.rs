@@ -34,6 +34,11 @@ impl Share {
         (millionths <= WHOLE).then_some(Share { millionths })
     }
 
+    /// Whether `part` of `whole` is more than the share.
+    pub fn is_exceeded_by(self, part: u64, whole: u64) -> bool {
+        u128::from(part) * u128::from(WHOLE) > u128::from(whole) * u128::from(self.millionths)
+    }
+
     /// Whether a hash of [`Hasher`] falls into the share.
     pub(crate) fn has(self, hash: u64) -> bool {
         hash % WHOLE < self.millionths

@@ -6,6 +6,7 @@
 //! destinations flow on. Next stop: `place.rs`, what the tests share.
 
 mod compare;
+mod divert;
 mod halts;
 mod mapping;
 mod outages;

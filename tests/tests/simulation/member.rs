@@ -207,6 +207,7 @@ impl Parts {
             jitter: Arc::clone(&jitter),
             memory: memory.clone(),
             dead_letters: Some(dead_letters.clone()),
+            halt_after: None,
             cured: cured.clone(),
             metrics: metrics(),
             health: Health::new(),
@@ -256,6 +257,7 @@ impl Parts {
             adaptive: true,
             action: riverhog_rules::ActionForm::default(),
             pipeline_is_fixed: true,
+            halt_above: riverhog_rules::step::Share::ALL,
             omit_message: false,
         };
         let transport = SimBulk { world: self.world.clone(), member: self.number };

@@ -12,10 +12,12 @@ use tokio::time::Instant;
 use super::chain::{Appended, Link, Tail, id_key};
 use super::ids::KnownIds;
 use super::key::ChainName;
+use super::letters::{divert, refuse};
 use super::object::{Item, ObjectBuilder, ObjectError};
 use super::{Archive, destination_of};
 use crate::clock;
-use crate::sink::dead_letter::DeadLetter;
+use crate::sink::Cured;
+use crate::sink::destination::Fate;
 use crate::sink::{Batch, Delivery};
 
 /// Bits of a token that number the event in its batch; the rest number the batch.
@@ -114,14 +116,17 @@ impl Chains {
                 _ => continue,
             };
             let archive = &self.archive;
-            let halted = archive.destinations.give_up_if_halted(
-                &archive.context,
-                &batch.generation,
-                destination_of(bucket),
-            );
-            if halted {
-                self.count_given_up(batch, &events);
-                continue;
+            let destination = destination_of(bucket);
+            match archive.destinations.fate(&archive.context, &batch.generation, destination) {
+                Fate::Open => {}
+                Fate::GivenUp => {
+                    self.count_given_up(batch, &events);
+                    continue;
+                }
+                Fate::Divert(halt) => {
+                    divert(archive, batch, events, &halt, format!("{bucket}/{prefix}"));
+                    continue;
+                }
             }
             let id = self.chain_of(batch, bucket, prefix);
             self.take(id, batch, events);
@@ -400,7 +405,14 @@ impl Chains {
             let archive = &self.archive;
             let destination = destination_of(bucket);
             let generation = &live.link.generation;
-            archive.destinations.give_up_if_halted(&archive.context, generation, destination);
+            let context = &archive.context;
+            if archive.destinations.fate(context, generation, destination) != Fate::GivenUp {
+                // Diverted meanwhile: what was in the chain is read again, and goes there too.
+                generation.give_up(context.number, destination);
+                let cured = Cured { sink: context.number, destination: destination.to_owned() };
+                let driver = context.cured.clone();
+                tokio::spawn(async move { driver.send(cured).await.is_ok() });
+            }
             let waiting: usize = live.waiting.iter().map(|(_, events)| events.len()).sum();
             let lines = live.open.lines() + live.in_flight_lines + waiting;
             archive.context.metrics.sink_lines(&archive.context.name, "given_up", lines as u64);
@@ -549,26 +561,4 @@ fn settle_known(archive: &Archive, batch: &Batch, events: &[u32]) {
 /// What an object keeps of an event to settle it by.
 fn token_of(batch: &Batch, event: u32) -> u64 {
     (batch.sequence << TOKEN_EVENT_BITS) | u64::from(batch.first_event + event)
-}
-
-/// A document no frame can hold.
-fn refuse(archive: &Archive, batch: &Arc<Batch>, event: u32, link: &Link) {
-    let context = &archive.context;
-    let Some(dead_letters) = context.dead_letters.clone() else {
-        tracing::error!(
-            sink = &*context.name,
-            "a line is too long to archive, and no [dead_letter]"
-        );
-        return;
-    };
-    let letter = DeadLetter {
-        batch: Arc::clone(batch),
-        event,
-        sink: context.number,
-        sink_name: Some(Arc::clone(&context.name)),
-        destination: format!("{}/{}", link.bucket, link.prefix),
-        reason: "too_large",
-        detail: "longer than a frame may be".to_owned(),
-    };
-    tokio::spawn(async move { dead_letters.send(letter).await });
 }

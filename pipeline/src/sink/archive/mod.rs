@@ -11,6 +11,7 @@ pub mod footer;
 pub mod frames;
 pub mod ids;
 pub mod key;
+mod letters;
 mod live;
 pub mod local;
 mod local_list;
@@ -288,6 +289,10 @@ impl Sink {
         if archive.destinations.halt(&archive.context, destination, halt) {
             let probe = task::probe(Arc::clone(archive), bucket.to_owned(), foreign);
             self.tasks.spawn(probe);
+            let (archive, destination) = (Arc::clone(archive), destination.to_owned());
+            tokio::spawn(async move {
+                archive.destinations.divert_in_time(&archive.context, &destination).await;
+            });
         }
         self.chains.give_up(bucket);
     }

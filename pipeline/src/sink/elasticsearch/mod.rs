@@ -17,10 +17,11 @@ pub mod response;
 pub mod transport;
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use riverhog_rules::ActionForm;
+use riverhog_rules::step::Share;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
@@ -31,6 +32,7 @@ use self::limit::{Limit, Place};
 use self::request::Request;
 use self::transport::BulkTransport;
 use super::destination::Destinations;
+use super::refusals::Refusals;
 use super::{Cured, Delivery, QUEUE_BATCHES, SinkContext, SinkHandle, SinkMessage};
 use crate::clock;
 
@@ -53,6 +55,8 @@ pub struct Settings {
     pub pipeline_is_fixed: bool,
     /// Leave `message` out of the documents.
     pub omit_message: bool,
+    /// When more of the lines are refused for one reason, their destination halts.
+    pub halt_above: Share,
 }
 
 impl Settings {
@@ -67,6 +71,7 @@ struct Shared {
     settings: Settings,
     transport: Arc<dyn BulkTransport>,
     destinations: Destinations,
+    refusals: Mutex<Refusals>,
     /// Who may send.
     limit: Arc<Limit>,
     /// Probes and requests end with the sink.
@@ -79,6 +84,10 @@ impl Shared {
         let mut tasks = self.tasks.lock().unwrap_or_else(PoisonError::into_inner);
         while tasks.try_join_next().is_some() {}
         tasks.spawn(task);
+    }
+
+    fn refusals(&self) -> MutexGuard<'_, Refusals> {
+        self.refusals.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A line was given up just as its destination was cured: the driver is told once more.
@@ -109,7 +118,9 @@ pub fn spawn(
     context.metrics.sink_in_flight_limit(&name, limit.get());
     let destinations = Destinations::default();
     let tasks = Mutex::new(JoinSet::new());
-    let shared = Arc::new(Shared { context, settings, transport, destinations, limit, tasks });
+    let refusals = Mutex::new(Refusals::new(settings.halt_above));
+    let shared = Shared { context, settings, transport, destinations, refusals, limit, tasks };
+    let shared = Arc::new(shared);
     let sink = Sink { shared, waiting: VecDeque::new(), bytes: 0, count: 0, oldest: None };
     tokio::spawn(sink.run(messages));
     SinkHandle { name, queue }

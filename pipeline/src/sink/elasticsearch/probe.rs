@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use super::Shared;
 use super::body::Body;
+use super::request::REFUSED_ABOVE;
 use super::response::read_items;
 use super::transport::TransportError;
 use crate::backoff::Backoff;
@@ -36,9 +37,14 @@ pub(super) async fn run(shared: Arc<Shared>, destination: String, body: Body) {
             }
             Err(_) => continue,
         };
+        let halt = shared.destinations.halt_of(&destination);
+        let is_of_refusals = halt.is_some_and(|halt| halt.reason == REFUSED_ABOVE);
         // Without dead letters a refusal is itself what halts.
-        let refusal_opens = shared.context.dead_letters.is_some();
+        let refusal_opens = shared.context.dead_letters.is_some() && !is_of_refusals;
         if is_open(&destination, answer.status, &answer.body, refusal_opens) {
+            if is_of_refusals {
+                shared.refusals().forget();
+            }
             shared.destinations.cure(&shared.context, &destination).await;
             return;
         }

@@ -19,9 +19,13 @@ use crate::backoff::Backoff;
 use crate::clock;
 use crate::generation::InFlight;
 use crate::sink::dead_letter::DeadLetter;
-use crate::sink::destination::{Halt, WHOLE_SINK};
+use crate::sink::destination::{Fate, Halt, WHOLE_SINK};
 use crate::sink::outcome::{BulkItemOutcome, BulkRequestOutcome, bulk_item, bulk_request};
+use crate::sink::refusals::TooMany;
 use crate::sink::{Batch, Delivery};
+
+/// The reason of destinations that refuse more than `halt_above`.
+pub(super) const REFUSED_ABOVE: &str = "refused_above";
 
 /// What one try of a group of items led to.
 enum Tried {
@@ -64,7 +68,7 @@ impl Request {
         let mut backoff = self.shared.context.backoff();
         let mut groups = vec![items];
         while let Some(group) = groups.pop() {
-            let group = self.still_owed(group);
+            let group = self.still_owed(group).await;
             if group.is_empty() {
                 continue;
             }
@@ -87,27 +91,32 @@ impl Request {
         }
     }
 
-    /// Leaves out what belongs to an ended generation, and gives up what a halt holds back.
-    fn still_owed(&self, items: Vec<Item>) -> Vec<Item> {
-        let context = &self.shared.context;
-        let all_open = self.shared.destinations.all_open();
-        let mut given_up = Vec::new();
+    /// Leaves out what belongs to an ended generation, and what a halt holds back or diverts.
+    async fn still_owed(&self, items: Vec<Item>) -> Vec<Item> {
+        let Shared { context, destinations, .. } = &*self.shared;
+        let all_open = destinations.all_open();
+        let (mut given_up, mut diverted) = (Vec::new(), Vec::new());
         let mut owed = Vec::with_capacity(items.len());
         for item in items {
             let batch = self.batch(item);
             if !batch.generation.is_alive() {
                 continue;
             }
-            let index = index_of(batch, item.destination);
-            let halted = !all_open
-                && self.shared.destinations.give_up_if_halted(context, &batch.generation, index);
-            if halted {
-                given_up.push(item);
-            } else {
+            if all_open {
                 owed.push(item);
+                continue;
+            }
+            let index = index_of(batch, item.destination);
+            match destinations.fate(context, &batch.generation, index) {
+                Fate::Open => owed.push(item),
+                Fate::GivenUp => given_up.push(item),
+                Fate::Divert(halt) => diverted.push((item, halt)),
             }
         }
         self.count_given_up(&given_up);
+        for (item, halt) in diverted {
+            self.bury(item, "halted", format!("{}: {}", halt.reason, halt.detail)).await;
+        }
         owed
     }
 
@@ -164,6 +173,7 @@ impl Request {
         let mut known = Vec::new();
         let mut again = Vec::new();
         let mut why = String::new();
+        self.shared.refusals().lines(items.len() as u64, clock::instant());
         for (item, result) in items.iter().zip(results) {
             let error = result.error.unwrap_or_default();
             match bulk_item(result.status, &error.kind, &error.reason) {
@@ -179,7 +189,8 @@ impl Request {
                 }
                 // A name that was made of the line is the line's fault.
                 BulkItemOutcome::Halt("no_pipeline") if !self.shared.settings.pipeline_is_fixed => {
-                    self.refuse(*item, "refused", describe(result.status, &error)).await;
+                    self.refuse(*item, ("refused", &error.kind), describe(result.status, &error))
+                        .await;
                 }
                 BulkItemOutcome::Halt(reason) => {
                     let detail = describe(result.status, &error);
@@ -187,7 +198,8 @@ impl Request {
                     self.halt(&index, Halt { reason, detail }, &[*item]);
                 }
                 BulkItemOutcome::Refused | BulkItemOutcome::Known => {
-                    self.refuse(*item, "refused", describe(result.status, &error)).await;
+                    self.refuse(*item, ("refused", &error.kind), describe(result.status, &error))
+                        .await;
                 }
             }
         }
@@ -205,7 +217,8 @@ impl Request {
         why: &str,
     ) {
         if let [item] = items[..] {
-            self.refuse(item, reason, why.to_owned()).await;
+            self.shared.refusals().lines(1, clock::instant());
+            self.refuse(item, (reason, reason), why.to_owned()).await;
             return;
         }
         let second = items.split_off(items.len() / 2);
@@ -213,15 +226,23 @@ impl Request {
         groups.push(items);
     }
 
-    async fn refuse(&self, item: Item, reason: &'static str, detail: String) {
+    /// Gives a refused item to the dead letters; `kind`: the store's word. Where too many were
+    /// refused for it, the item's destination halts instead.
+    async fn refuse(&self, item: Item, (reason, kind): (&'static str, &str), detail: String) {
         let context = &self.shared.context;
         let batch = self.batch(item);
         let index = index_of(batch, item.destination).to_owned();
-        let Some(dead_letters) = &context.dead_letters else {
+        if context.dead_letters.is_none() {
             let reason = "refused_without_dead_letter";
             self.halt(&index, Halt { reason, detail }, &[item]);
             return;
-        };
+        }
+        let too_many = self.shared.refusals().refused(kind, clock::instant());
+        if let Some(TooMany { refused, lines }) = too_many {
+            let detail = format!("{refused} of {lines} lines in five minutes: {detail}");
+            self.halt(&index, Halt { reason: REFUSED_ABOVE, detail }, &[item]);
+            return;
+        }
         let event = &batch.events.events[item.event as usize];
         let id = &batch.events.bytes[event.id.0 as usize..event.id.1 as usize];
         tracing::warn!(
@@ -230,12 +251,20 @@ impl Request {
             "line refused by the store: it goes to the dead letters"
         );
         context.metrics.sink_lines(&context.name, "refused", 1);
+        self.bury(item, reason, detail).await;
+    }
+
+    /// Gives an item to the dead letters.
+    async fn bury(&self, item: Item, reason: &'static str, detail: String) {
+        let context = &self.shared.context;
+        let Some(dead_letters) = &context.dead_letters else { return };
+        let batch = self.batch(item);
         let letter = DeadLetter {
             batch: Arc::clone(batch),
             event: item.event,
             sink: context.number,
             sink_name: Some(Arc::clone(&context.name)),
-            destination: index,
+            destination: index_of(batch, item.destination).to_owned(),
             reason,
             detail,
         };
@@ -251,13 +280,18 @@ impl Request {
             // A copy: a probe must not hold a batch for as long as the halt lasts.
             let body = self.body(&[*item]).to_bytes();
             shared.start_probe(destination.to_owned(), body.into());
+            let (sink, destination) = (Arc::clone(shared), destination.to_owned());
+            shared.spawn(async move {
+                sink.destinations.divert_in_time(&sink.context, &destination).await;
+            });
         }
         let mut given_up = Vec::with_capacity(items.len());
         for item in items {
             let batch = self.batch(*item);
             let index = index_of(batch, item.destination);
             // The cure may have come between; then the line is only read again for nothing.
-            if !shared.destinations.give_up_if_halted(&shared.context, &batch.generation, index) {
+            let fate = shared.destinations.fate(&shared.context, &batch.generation, index);
+            if fate != Fate::GivenUp {
                 batch.generation.give_up(shared.context.number, destination);
                 shared.tell_cured(destination);
             }
