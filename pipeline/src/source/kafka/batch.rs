@@ -196,6 +196,15 @@ pub(super) fn is_out_of_range(code: i32) -> bool {
         || code == RDKafkaRespErr::RD_KAFKA_RESP_ERR_OFFSET_OUT_OF_RANGE as i32
 }
 
+/// True for records that came and cannot be read: a wrong checksum, a broken compression, an
+/// unknown
+/// format. librdkafka may go on behind them, and what is not read again would be lost.
+pub(super) fn is_unreadable(code: i32) -> bool {
+    code == RDKafkaRespErr::RD_KAFKA_RESP_ERR__BAD_MSG as i32
+        || code == RDKafkaRespErr::RD_KAFKA_RESP_ERR__BAD_COMPRESSION as i32
+        || code == RDKafkaRespErr::RD_KAFKA_RESP_ERR__NOT_IMPLEMENTED as i32
+}
+
 /// True for errors that are no news: the end of a partition.
 pub(super) fn is_end(code: i32) -> bool {
     code == RDKafkaRespErr::RD_KAFKA_RESP_ERR__PARTITION_EOF as i32

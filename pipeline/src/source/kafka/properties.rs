@@ -116,6 +116,9 @@ pub(super) fn consumer(settings: &KafkaSettings, partitions: u32) -> ClientConfi
         // librdkafka sleeps this long (1 s by default) once a queue is full, however soon it is
         // emptied. 0 would make its thread spin while a partition is not read.
         ("fetch.queue.backoff.ms", "5".to_owned()),
+        // Off by default: a byte that changed on the way, or on the broker's disk, would be taken
+        // for what was logged. The processor does it at gigabytes a second.
+        ("check.crcs", "true".to_owned()),
     ];
     if !new_protocol {
         defaults.push(("partition.assignment.strategy", "cooperative-sticky".to_owned()));
@@ -191,6 +194,7 @@ mod tests {
         }
         check(&[("auto.offset.reset", "latest")], "auto.offset.reset", Some("error"));
         check(&[("group.id", "x")], "group.id", Some("g"));
+        check(&[], "check.crcs", Some("true"));
         let strategy = "partition.assignment.strategy";
         check(&[], strategy, Some("cooperative-sticky"));
         check(&[(strategy, "range")], strategy, Some("range"));

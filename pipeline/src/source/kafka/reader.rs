@@ -293,6 +293,12 @@ impl Reader {
             self.active[index].out_of_range = Some(clock::instant());
             return;
         }
+        // Read again from before them, however often it takes: what is behind them must wait.
+        if batch::is_unreadable(code)
+            && let Some(index) = self.position(partition)
+        {
+            self.active[index].moving = Some(clock::instant() + RETRY_AFTER);
+        }
         if let Some(repeated) = self.consumer.context().may_log(&format!("record {code}")) {
             tracing::warn!(%partition, code, repeated, "kafka cannot read a partition: {text}");
         }
