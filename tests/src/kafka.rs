@@ -4,7 +4,9 @@
 //! in order. Calls block; a test on tokio may still call them directly, as nothing else waits.
 
 use anyhow::{Context as _, Result, bail, ensure};
-use rdkafka::admin::{AdminClient, AdminOptions, NewTopic, TopicReplication, TopicResult};
+use rdkafka::admin::{
+    AdminClient, AdminOptions, NewPartitions, NewTopic, TopicReplication, TopicResult,
+};
 use rdkafka::client::{ClientContext, DefaultClientContext};
 use rdkafka::config::ClientConfig;
 use rdkafka::consumer::{BaseConsumer, Consumer as _};
@@ -113,6 +115,13 @@ impl Broker {
         }
         let results = self.admin()?.create_topics([&topic], &AdminOptions::new()).await;
         first_error(results, &format!("making topic {name}"))
+    }
+
+    /// Adds partitions to a topic until it has so many.
+    pub async fn add_partitions(&self, name: &str, partitions: usize) -> Result<()> {
+        let wanted = [NewPartitions::new(name, partitions)];
+        let results = self.admin()?.create_partitions(&wanted, &AdminOptions::new()).await;
+        first_error(results, &format!("adding partitions to {name}"))
     }
 
     /// Deletes a topic; the same name may be made again once `partitions` no longer finds it.

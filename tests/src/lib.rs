@@ -11,22 +11,26 @@ pub mod corpus;
 mod eventually;
 mod http_client;
 mod kafka;
+mod logs;
 mod metrics;
 mod objects;
 mod process;
 mod proxy;
 mod search;
 mod services;
+mod wire;
 
-pub use eventually::eventually;
+pub use eventually::{eventually, pass};
 pub use http_client::{HttpClient, Reply};
 pub use kafka::{Broker, NewRecord, StoredRecord};
+pub use logs::LogStore;
 pub use metrics::Metrics;
-pub use objects::{Object, ObjectStore};
+pub use objects::{Object, ObjectStore, events_in};
 pub use process::{Finished, Launch, Riverhog, binary, free_port, run_command, run_on_file};
-pub use proxy::{Exchange, Fault, Proxy};
+pub use proxy::{Exchange, Fault, Items, Pick, Proxy};
 pub use search::{Document, SearchStore};
 pub use services::{Alone, Service, Services, alone, services};
+pub use wire::{Corrupt, Harm, Wire};
 
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -40,7 +44,7 @@ pub fn unique(name: &str) -> String {
 }
 
 /// A random number: each `RandomState` has keys of its own.
-pub(crate) fn random() -> u64 {
+pub fn random() -> u64 {
     RandomState::new().build_hasher().finish()
 }
 

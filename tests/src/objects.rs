@@ -91,7 +91,7 @@ impl ObjectStore {
 
     /// The lines of an object of a chain, each a JSON document, in order.
     pub async fn events_of(&self, key: &str) -> Result<Vec<Value>> {
-        parse_lines(&unpack(&self.read(key).await?)?).with_context(|| format!("object {key}"))
+        events_in(&self.read(key).await?).with_context(|| format!("object {key}"))
     }
 
     /// The events of all chains below `prefix`, each with the key of its object.
@@ -105,6 +105,11 @@ impl ObjectStore {
         }
         Ok(events)
     }
+}
+
+/// The lines of an object of a chain by its bytes as stored.
+pub fn events_in(stored: &[u8]) -> Result<Vec<Value>> {
+    parse_lines(&unpack(stored)?)
 }
 
 fn unpack(stored: &[u8]) -> Result<Vec<u8>> {

@@ -40,6 +40,8 @@ pub struct Riverhog {
     launch: Launch,
     child: Child,
     port: u16,
+    /// Is the end of its log shown when it is dropped?
+    tells: bool,
 }
 
 /// What a command that ended has left.
@@ -123,7 +125,7 @@ impl Riverhog {
         let port = free_port()?;
         write_config(&launch, port, &launch.config)?;
         let child = spawn(&launch)?;
-        Ok(Self { launch, child, port })
+        Ok(Self { launch, child, port, tells: true })
     }
 
     /// Starts it again, as it was, after its process has ended.
@@ -131,6 +133,12 @@ impl Riverhog {
         ensure!(self.exit_status()?.is_some(), "{} is still running", self.launch.name);
         self.child = spawn(&self.launch)?;
         Ok(())
+    }
+
+    /// Shows no log when it is dropped: for a program, which shows what it prints at once.
+    pub fn quiet(mut self) -> Self {
+        self.tells = false;
+        self
     }
 
     /// Changes what the next `restart` runs with; the HTTP port stays. `@HTTP@` as in [`Launch`].
@@ -222,6 +230,9 @@ impl Drop for Riverhog {
     fn drop(&mut self) {
         // It may have ended already; there is nobody to tell.
         self.kill().ok();
+        if !self.tells {
+            return;
+        }
         let log = self.log();
         let lines: Vec<&str> = log.lines().collect();
         let shown = lines.len().saturating_sub(LOG_LINES_SHOWN);

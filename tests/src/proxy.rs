@@ -3,7 +3,10 @@
 //!
 //! The invariant: what is not told to fail goes on byte for byte, with its `Host` and signature,
 //! and an exchange counts as answered only when its whole answer was handed to the client. It runs
-//! on threads of its own, so that a test may block.
+//! on threads of its own, so that a test may block. Next stop: `proxy/items.rs`, where it fails
+//! single documents.
+
+mod items;
 
 use anyhow::{Context as _, Result};
 use bytes::Bytes;
@@ -17,6 +20,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
 use tokio::task::{JoinHandle, JoinSet};
+
+pub use items::{Items, Pick};
 
 use crate::free_port;
 
@@ -38,6 +43,10 @@ pub enum Fault {
     SpoilSignature,
     /// The store gets the request; the connection is closed in place of its answer.
     LoseAnswer,
+    /// Some documents of `_bulk` requests are refused, the others handed on.
+    Items(Items),
+    /// Bodies of more bytes are answered with 413.
+    BodyMax(usize),
 }
 
 /// One request and what came of it.
@@ -182,6 +191,15 @@ async fn answer(shared: Arc<Shared>, request: Request) -> Result<Response> {
         noting.exchange.answered = Some(status);
         return refusal(status);
     }
+    if matches!(fault, Fault::BodyMax(limit) if body.len() > limit) {
+        noting.exchange.answered = Some(413);
+        return refusal(413);
+    }
+    if let Fault::Items(items) = fault
+        && !noting.exchange.ids.is_empty()
+    {
+        return answer_items(&mut noting, head, body, items).await;
+    }
     let (mut head, body) = hand_on(&shared, head, body, fault).await?;
     noting.exchange.stored = Some(head.status.as_u16());
     noting.exchange.items = bulk_statuses(&noting.exchange, &body);
@@ -189,6 +207,36 @@ async fn answer(shared: Arc<Shared>, request: Request) -> Result<Response> {
     noting.exchange.answered = Some(head.status.as_u16());
     head.headers.remove(http::header::TRANSFER_ENCODING);
     Ok(Response::from_parts(head, Full::new(body)))
+}
+
+/// Some items are refused here; the store is asked for the others alone.
+async fn answer_items(
+    noting: &mut Noting<'_>,
+    head: http::request::Parts,
+    body: Bytes,
+    items: Items,
+) -> Result<Response> {
+    let shared = noting.shared;
+    let sifted = items.sift(&body, shared.state().exchanges.len() as u64);
+    let mut stored = None;
+    if !sifted.rest.is_empty() {
+        let mut head = head;
+        head.headers.remove(http::header::CONTENT_LENGTH);
+        let (head, body) = hand_on(shared, head, sifted.rest.clone(), Fault::None).await?;
+        noting.exchange.stored = Some(head.status.as_u16());
+        if !head.status.is_success() || !sifted.has_refusals() {
+            noting.exchange.items = bulk_statuses(&noting.exchange, &body);
+            noting.exchange.answered = Some(head.status.as_u16());
+            let response = http::Response::builder().status(head.status);
+            return response.body(Full::new(body)).context("an answer");
+        }
+        stored = Some(body);
+    }
+    let body = sifted.answer(stored.as_deref())?;
+    noting.exchange.items = bulk_statuses(&noting.exchange, &body);
+    noting.exchange.answered = Some(200);
+    let response = http::Response::builder().header(http::header::CONTENT_TYPE, "application/json");
+    response.body(Full::new(body)).context("an answer")
 }
 
 struct Noting<'a> {

@@ -25,6 +25,11 @@ pub struct Services {
     pub s3_key: String,
     /// Its secret.
     pub s3_secret: String,
+    /// `http://127.0.0.1:PORT` of VictoriaLogs, where it runs: by `./x chaos` alone.
+    pub victorialogs: Option<String>,
+    /// The broker's second listener: the port it listens on, and the one it advertises, where
+    /// nobody listens but a test that stands between.
+    pub kafka_between: Option<(u16, u16)>,
     folder: PathBuf,
 }
 
@@ -61,8 +66,15 @@ fn from_environment() -> Option<Services> {
         s3: read("S3")?,
         s3_key: read("S3_KEY")?,
         s3_secret: read("S3_SECRET")?,
+        victorialogs: read("VICTORIALOGS"),
+        kafka_between: read("KAFKA_BETWEEN").as_deref().and_then(two_ports),
         folder: read("SERVICES")?.into(),
     })
+}
+
+fn two_ports(text: &str) -> Option<(u16, u16)> {
+    let (inner, outer) = text.split_once(' ')?;
+    Some((inner.parse().ok()?, outer.parse().ok()?))
 }
 
 /// Holds the services for one test alone; see [`alone`].
@@ -104,12 +116,17 @@ impl Services {
 
     /// Ends the service in order; its data stay. Blocks until it has gone.
     pub fn stop(&self, service: Service) -> Result<()> {
-        call(&self.folder_of(service).join("stop"))
+        call(&self.folder_of(service).join("stop"), &[])
+    }
+
+    /// `kill -9` of the service. Blocks until it has gone.
+    pub fn kill(&self, service: Service) -> Result<()> {
+        call(&self.folder_of(service).join("stop"), &["now"])
     }
 
     /// Starts the service on its old port with its old data. Blocks until it answers.
     pub fn start(&self, service: Service) -> Result<()> {
-        call(&self.folder_of(service).join("start"))
+        call(&self.folder_of(service).join("start"), &[])
     }
 
     fn folder_of(&self, service: Service) -> PathBuf {
@@ -121,9 +138,9 @@ impl Services {
     }
 }
 
-fn call(script: &Path) -> Result<()> {
-    let output =
-        Command::new(script).output().with_context(|| format!("running {}", script.display()))?;
+fn call(script: &Path, args: &[&str]) -> Result<()> {
+    let output = Command::new(script).args(args).output();
+    let output = output.with_context(|| format!("running {}", script.display()))?;
     let said = String::from_utf8_lossy(&output.stderr);
     ensure!(output.status.success(), "{}: {}: {said}", script.display(), output.status);
     Ok(())

@@ -1,5 +1,6 @@
 #!/bin/sh
-# usage: start.sh DIR LIB    starts Kafka on the two ports of DIR/ports: PLAINTEXT and controller
+# usage: start.sh DIR LIB    starts Kafka on the ports of DIR/ports: PLAINTEXT, controller, the
+# listener behind a test's proxy, and the port that this one advertises and does not listen on
 # Formats DIR/data when it is new; a later start keeps what is there. Ends 0 once it serves.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
@@ -7,8 +8,9 @@ here=$(cd "$(dirname "$0")" && pwd)
 dir=${1:?usage: start.sh DIR LIB} lib=${2:?usage: start.sh DIR LIB}
 ! alive "$dir" || exit 0
 mkdir -p "$dir/data"
-read -r port controller_port <"$dir/ports"
+read -r port controller_port behind_port between_port <"$dir/ports"
 sed -e "s|@DATA@|$dir/data|" -e "s|@PORT@|$port|" -e "s|@CONTROLLER_PORT@|$controller_port|" \
+    -e "s|@BEHIND_PORT@|$behind_port|" -e "s|@BETWEEN_PORT@|$between_port|" \
     "$here/server.properties.in" >"$dir/server.properties"
 
 # The second compiler costs more than it gains in a broker that lives for minutes. Unquoted below

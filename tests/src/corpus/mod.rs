@@ -18,9 +18,9 @@ mod text;
 pub use calendar::{day, rfc3339};
 pub use expect::Expect;
 pub use job::{Job, JobEvent, Written};
+pub use text::Dice;
 
 use crate::NewRecord;
-use text::Dice;
 
 /// 2026-03-12T02:00:00Z: ten in the morning where the nodes are.
 const START_MS: i64 = 1_773_280_800_000;

@@ -10,15 +10,16 @@ use crate::NewRecord;
 
 /// Which of several things stands in this line: splitmix64, the same on every machine.
 #[derive(Clone, Debug)]
-pub(super) struct Dice(u64);
+pub struct Dice(u64);
 
 impl Dice {
-    pub(super) fn new(seed: u64, rid: u64) -> Self {
+    /// Dice of a seed; `rid` is the line's number, or whatever tells several dice apart.
+    pub fn new(seed: u64, rid: u64) -> Self {
         Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ rid.wrapping_mul(0xd134_2543_de82_ef95))
     }
 
     /// A number below `count`, which is above 0.
-    pub(super) fn below(&mut self, count: u64) -> u64 {
+    pub fn below(&mut self, count: u64) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.0;
         mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -27,12 +28,12 @@ impl Dice {
     }
 
     /// One of several, each as likely.
-    pub(super) fn pick<T: Copy>(&mut self, choices: &[T]) -> T {
+    pub fn pick<T: Copy>(&mut self, choices: &[T]) -> T {
         choices[self.below(choices.len() as u64) as usize]
     }
 
     /// True in so many of 100 cases.
-    fn percent(&mut self, share: u64) -> bool {
+    pub fn percent(&mut self, share: u64) -> bool {
         self.below(100) < share
     }
 }
