@@ -9,6 +9,7 @@ mod compare;
 mod divert;
 mod halts;
 mod mapping;
+mod memory;
 mod outages;
 mod place;
 mod topics;
