@@ -388,8 +388,8 @@ impl Running {
         };
         self.hold_from(&assigned, own);
         self.is_read = false;
-        let partition = partition.clone();
-        self.command(SourceCommand::Rewind { partition, offset, epoch }).await;
+        let (partition, replaces) = (partition.clone(), held.generation.epoch);
+        self.command(SourceCommand::Rewind { partition, offset, epoch, replaces }).await;
     }
 
     fn tell_sinks_ended(&self) {
@@ -493,7 +493,9 @@ impl Running {
                 }
             }
             let is_read = self.is_read;
-            if is_over && self.held.values().all(|held| is_drained(held, is_read)) {
+            // Sinks were asked to send what they hold before it is looked whether all is sent.
+            let is_asked = ticks > 1 || is_read;
+            if is_asked && is_over && self.held.values().all(|held| is_drained(held, is_read)) {
                 break self.held.values().all(|held| is_settled(held, is_read));
             }
             if deadline.is_some_and(|deadline| clock::instant() >= deadline) {

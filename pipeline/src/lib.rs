@@ -20,6 +20,10 @@
 //! line: locks, channels, clock reads and foreign calls happen per batch, and everything is bounded
 //! in bytes.
 
+// A line that the program fails on becomes a dead letter, which needs unwinding.
+#[cfg(panic = "abort")]
+compile_error!("riverhog must be built with panic = \"unwind\"");
+
 mod allocator;
 pub mod assemble;
 pub mod backoff;

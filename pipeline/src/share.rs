@@ -98,7 +98,13 @@ impl Share {
         let others = shares.into_iter().filter(|sinks| *sinks != self.here);
         let others = others.filter(|sinks| sinks & self.here != 0);
         let others = others.map(|here| Share { here, count });
-        others.map(|share| Beside { group: share.group(group, names), sinks: share.here }).collect()
+        others
+            .map(|share| Beside {
+                group: share.group(group, names),
+                sinks: share.here,
+                is_whole: share.is_all(),
+            })
+            .collect()
     }
 }
 

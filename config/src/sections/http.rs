@@ -45,6 +45,12 @@ fn read_access(reader: &Reader<'_>) -> Option<HttpAccess> {
         let help = "make a long one, such as by `openssl rand -hex 32`";
         reader.context.error(&text.place, message, help);
     }
+    if let Some((token, text)) = &token
+        && token.reveal().trim() != token.reveal().as_str()
+    {
+        let message = format!("`{}` begins or ends with a blank", reader.name_of("token"));
+        reader.context.error(&text.place, message, "take it off: no request can carry it");
+    }
     let is_given = reader.has("projects");
     let projects = reader.texts("projects");
     let reload = reader.flag("reload").unwrap_or_default();

@@ -27,7 +27,7 @@ use crate::sink::archive::s3::S3SettingsError;
 use crate::sink::elasticsearch::http::HttpSetupError;
 use crate::sink::{Cured, RetrySettings, SinkContext, SinkHandle};
 use crate::source::error::SourceError;
-use crate::source::kafka::KafkaSettings;
+use crate::source::kafka::{self, KafkaSettings};
 use crate::tables::TableSwap;
 use crate::telemetry::health::Health;
 use crate::telemetry::metrics::Metrics;
@@ -192,6 +192,9 @@ impl Pipeline {
         let (hand_over, handing) = watch::channel(false);
         let around = Around { dispatch, memory: memory.clone(), hand_over: handing };
         let sources = source_runs(config, surroundings, &around, (cures, &fingerprint));
+        for source in sources.iter().filter(|_| before.is_some()) {
+            source.prove()?;
+        }
         let transforms = sources.iter().map(|source| Arc::clone(&source.transform)).collect();
         let tables = TableSwap::new(transforms, fingerprint);
         Ok(Pipeline { sources, tables, memory, stop: stop.clone(), hand_over })
@@ -372,6 +375,13 @@ impl SourceRun {
     fn kafka_settings(&self) -> Option<KafkaSettings> {
         let kafka = self.source.kafka()?;
         Some(sources::kafka_settings(&self.source, kafka, self.room(), self.share()))
+    }
+
+    /// What a reload must know before the pipeline that runs gives way.
+    fn prove(&self) -> Result<(), AssembleError> {
+        let Some(settings) = self.kafka_settings() else { return Ok(()) };
+        kafka::prove(&settings)
+            .map_err(|cause| AssembleError::Source { source_name: self.source.name.clone(), cause })
     }
 
     fn share(&self) -> (Share, &[String]) {

@@ -126,6 +126,11 @@ impl Keeper<'_> {
             let asked = tokio::select! {
                 (ended, _) = &mut running => return Turn::End(End::Ended(ended)),
                 name = self.signals.next() => {
+                    // The first came while the pipeline before gave way.
+                    if *self.stop.borrow() {
+                        tracing::warn!(signal = name, "ending at once; the rest is read again");
+                        return Turn::End(End::Interrupted);
+                    }
                     return Turn::End(self.stop(name, config, running).await);
                 }
                 asked = self.requests.next() => asked,

@@ -86,7 +86,8 @@ pub(super) fn share(config: &Config, wanted: &[String]) -> Result<Share, Command
     if wanted.is_empty() {
         return Ok(Share::all(names.len()));
     }
-    let share = Share::of(&names, wanted).map_err(|error| {
+    let wanted: Vec<String> = wanted.iter().map(|name| name.trim().to_owned()).collect();
+    let share = Share::of(&names, &wanted).map_err(|error| {
         let help = format!("the sinks are {}", names.join(", "));
         CommandError::wrong(format!("--sinks: {error}")).with_help(help)
     })?;

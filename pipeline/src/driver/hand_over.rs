@@ -83,10 +83,11 @@ impl Running {
             self.driver.health.set_assigned(true);
         }
         for mut assigned in begin.held {
+            let replaces = assigned.epoch;
             assigned.epoch = self.driver.link.epochs.next();
             self.hold(&assigned);
             let Assigned { partition, position: offset, epoch, .. } = assigned;
-            self.command(SourceCommand::Rewind { partition, offset, epoch }).await;
+            self.command(SourceCommand::Rewind { partition, offset, epoch, replaces }).await;
         }
         self.command(SourceCommand::ReadOn).await;
     }

@@ -96,18 +96,14 @@ impl Destinations {
     /// where nothing is diverted, and when the destination is cured before.
     pub async fn divert_in_time(&self, context: &SinkContext, destination: &str) {
         let Some(after) = context.halt_after else { return };
-        loop {
-            let since = self.halted().get(destination).map(|it| it.since);
-            let Some(since) = since else { return };
-            let due = since + after;
-            if clock::instant() >= due {
-                break;
-            }
-            tokio::time::sleep_until(due).await;
-        }
+        let since = self.halted().get(destination).map(|it| it.since);
+        let Some(since) = since else { return };
+        tokio::time::sleep_until(since + after).await;
         let reason = {
             let mut halted = self.halted();
-            let Some(entry) = halted.get_mut(destination) else { return };
+            // A halt that came after a cure has a task of its own.
+            let this = halted.get_mut(destination).filter(|it| it.since == since);
+            let Some(entry) = this.filter(|it| !it.is_diverted) else { return };
             entry.is_diverted = true;
             entry.halt.reason
         };

@@ -1,5 +1,5 @@
-//! How many of a sink's lines were refused in the last five minutes, and why: a mapping that takes
-//! nothing must halt its destination, not fill the dead letters.
+//! How many of a destination's lines were refused in the last five minutes, and why: a mapping that
+//! takes nothing must halt its index, not fill the dead letters.
 //!
 //! Invariant: a few refused lines are never too many, and nothing is remembered for longer than the
 //! window. Time is an argument. Next stop: [`super::elasticsearch`], which halts.
@@ -20,7 +20,37 @@ const REFUSED_MIN: u64 = 100;
 const REASONS_MAX: usize = 32;
 const OTHER: &str = "other";
 
-/// The last minutes of one sink.
+/// Destinations that are told apart; all beyond them count as one.
+const DESTINATIONS_MAX: usize = 1024;
+
+/// The last minutes of each destination of a sink: what one refuses halts no other.
+#[derive(Debug)]
+pub(crate) struct AllRefusals {
+    above: Share,
+    by_destination: BTreeMap<String, Refusals>,
+}
+
+impl AllRefusals {
+    pub(crate) fn new(above: Share) -> AllRefusals {
+        AllRefusals { above, by_destination: BTreeMap::new() }
+    }
+
+    /// The last minutes of one.
+    pub(crate) fn of(&mut self, destination: &str, now: Instant) -> &mut Refusals {
+        let known = &mut self.by_destination;
+        if known.len() >= DESTINATIONS_MAX && !known.contains_key(destination) {
+            known.retain(|_, refusals| refusals.is_recent(now));
+        }
+        let has_room = known.len() < DESTINATIONS_MAX || known.contains_key(destination);
+        let name = if has_room { destination } else { OTHER };
+        if !known.contains_key(name) {
+            known.insert(name.to_owned(), Refusals::new(self.above));
+        }
+        known.get_mut(name).expect("it was just put in")
+    }
+}
+
+/// The last minutes of one destination.
 #[derive(Debug)]
 pub(crate) struct Refusals {
     /// The share of lines that may be refused for one reason.
@@ -67,6 +97,10 @@ impl Refusals {
         let lines = self.steps.iter().map(|step| step.lines).sum::<u64>().max(refused);
         let is_too_many = refused >= REFUSED_MIN && self.above.is_exceeded_by(refused, lines);
         is_too_many.then_some(TooMany { refused, lines })
+    }
+
+    fn is_recent(&self, now: Instant) -> bool {
+        self.steps.back().is_some_and(|step| now.saturating_duration_since(step.begins) < WINDOW)
     }
 
     /// What was refused counts no more: somebody has mended it.
@@ -134,6 +168,19 @@ mod tests {
         assert_eq!(until(&mut refusals, (200, 99), now), Some(75), "with 25 of half a window ago");
         refusals.forget();
         assert_eq!(until(&mut refusals, (99, 99), now), None);
+    }
+
+    #[test]
+    fn what_one_destination_refuses_is_not_held_against_another() {
+        let now = clock::instant();
+        let mut all = AllRefusals::new(Share::parse("10%").expect("a share"));
+        assert_eq!(until(all.of("bad", now), (99, 99), now), None);
+        assert_eq!(until(all.of("good", now), (1_000, 10), now), None);
+        assert_eq!(until(all.of("bad", now), (10, 10), now), Some(1));
+        for number in 0..2 * DESTINATIONS_MAX {
+            all.of(&number.to_string(), now).lines(1, now);
+        }
+        assert!(all.by_destination.len() <= DESTINATIONS_MAX + 1);
     }
 
     #[test]

@@ -571,7 +571,7 @@ mod tests {
             }
             assert_eq!(count, 1000);
             let partition = Partition { topic: "any".into(), number: 0 };
-            let rewind = SourceCommand::Rewind { partition, offset: 0, epoch: 9 };
+            let rewind = SourceCommand::Rewind { partition, offset: 0, epoch: 9, replaces: 1 };
             link.commands.send(rewind).await.expect("taken");
         }
         link.commands.send(SourceCommand::Close).await.expect("taken");

@@ -243,6 +243,9 @@ pub enum SourceCommand {
         offset: i64,
         /// The new generation; records of the old one may still arrive and are dropped.
         epoch: u64,
+        /// The generation that it replaces: where the source has another one, the partition has
+        /// come and gone meanwhile, and what the source has told of that counts.
+        replaces: u64,
     },
     /// Read this partition no further, or read on; a rewind reads on too.
     Hold {

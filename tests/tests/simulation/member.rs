@@ -393,8 +393,9 @@ impl SimSource {
                 let outcomes = entries.iter().map(|entry| self.commit(entry)).collect();
                 let _gone = reply.send(outcomes);
             }
-            SourceCommand::Rewind { partition, offset, epoch } => {
-                if let Some(reading) = self.held.get_mut(&(partition.number as usize)) {
+            SourceCommand::Rewind { partition, offset, epoch, replaces } => {
+                let known = self.held.get_mut(&(partition.number as usize));
+                if let Some(reading) = known.filter(|it| it.epoch == replaces) {
                     reading.position = offset;
                     reading.epoch = epoch;
                     reading.is_held = false;

@@ -19,7 +19,7 @@ use tokio::time::Instant;
 use super::letter::Letter;
 use super::{DeadLetterTarget, LetterOutcome, Writing};
 use crate::clock;
-use crate::source::kafka::properties;
+use crate::source::kafka::{properties, without};
 
 /// Largest record by default, bytes: librdkafka's own default, below the broker's.
 const RECORD_BYTES_MAX: usize = 1_000_000;
@@ -108,6 +108,9 @@ impl KafkaProducer {
         };
         match producer.client(false) {
             Ok(_) => Ok(producer),
+            Err(KafkaError::ClientConfig(_, reason, name, value)) => {
+                Err(ProducerError(without(&value, &name, &reason)))
+            }
             Err(error) => Err(ProducerError(error.to_string())),
         }
     }

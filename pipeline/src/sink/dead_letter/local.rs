@@ -9,6 +9,7 @@ use std::fs::{File, OpenOptions, create_dir_all, hard_link, remove_file};
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
+use serde_json::Value;
 use twox_hash::XxHash64;
 
 use super::letter::Letter;
@@ -59,6 +60,12 @@ fn file_name(letters: &[Letter]) -> String {
     let mut ids = Vec::new();
     for letter in letters {
         ids.extend_from_slice(&letter.key);
+        // One event may be owed by several sinks: each has a letter of its own.
+        let said: Value = serde_json::from_slice(&letter.value).unwrap_or_default();
+        for part in ["sink", "reason"] {
+            ids.push(b'\t');
+            ids.extend_from_slice(said[part].as_str().unwrap_or_default().as_bytes());
+        }
         ids.push(b'\n');
     }
     let first = letters.first().map(|letter| String::from_utf8_lossy(&letter.key).into_owned());
@@ -95,6 +102,21 @@ mod tests {
             key: id.as_bytes().to_vec(),
             value: format!("{{\"event_id\":\"{id}\"}}").into_bytes(),
         }
+    }
+
+    /// Both stores were down, and the same lines were diverted from both.
+    #[tokio::test]
+    async fn two_sinks_that_owe_one_event_have_a_letter_each() {
+        let folder = tempfile::tempdir().unwrap();
+        let target = LocalLetters::new(folder.path().to_owned());
+        let of_sink = |sink: &str| Letter {
+            key: b"c-t-0-1".to_vec(),
+            value: format!(r#"{{"event_id":"c-t-0-1","reason":"halted","sink":"{sink}"}}"#).into(),
+        };
+        for sink in ["a", "b", "a"] {
+            assert_eq!(target.write(&[of_sink(sink)]).await, [LetterOutcome::Done]);
+        }
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 2);
     }
 
     #[tokio::test]

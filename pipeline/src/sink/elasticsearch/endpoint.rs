@@ -126,6 +126,11 @@ impl HttpBulk {
         let refusal = match answer.status {
             200..=299 if distribution == "opensearch" => "OpenSearch must not be sent zstd".into(),
             200..=299 => return Ok(()),
+            // It may say so later.
+            status @ (408 | 429 | 500..=599) => {
+                let why = format!("it does not say yet what it is: status {status}");
+                return Err(TransportError::Retry(why));
+            }
             status => format!("it does not say what it is: status {status}"),
         };
         if place.accepted.got_through_simpler(Encoding::Gzip, true) {

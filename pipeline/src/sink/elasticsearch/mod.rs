@@ -32,7 +32,7 @@ use self::limit::{Limit, Place};
 use self::request::Request;
 use self::transport::BulkTransport;
 use super::destination::Destinations;
-use super::refusals::Refusals;
+use super::refusals::AllRefusals;
 use super::{Cured, Delivery, QUEUE_BATCHES, SinkContext, SinkHandle, SinkMessage};
 use crate::clock;
 
@@ -71,7 +71,7 @@ struct Shared {
     settings: Settings,
     transport: Arc<dyn BulkTransport>,
     destinations: Destinations,
-    refusals: Mutex<Refusals>,
+    refusals: Mutex<AllRefusals>,
     /// Who may send.
     limit: Arc<Limit>,
     /// Probes and requests end with the sink.
@@ -86,7 +86,7 @@ impl Shared {
         tasks.spawn(task);
     }
 
-    fn refusals(&self) -> MutexGuard<'_, Refusals> {
+    fn refusals(&self) -> MutexGuard<'_, AllRefusals> {
         self.refusals.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -118,7 +118,7 @@ pub fn spawn(
     context.metrics.sink_in_flight_limit(&name, limit.get());
     let destinations = Destinations::default();
     let tasks = Mutex::new(JoinSet::new());
-    let refusals = Mutex::new(Refusals::new(settings.halt_above));
+    let refusals = Mutex::new(AllRefusals::new(settings.halt_above));
     let shared = Shared { context, settings, transport, destinations, refusals, limit, tasks };
     let shared = Arc::new(shared);
     let sink = Sink { shared, waiting: VecDeque::new(), bytes: 0, count: 0, oldest: None };

@@ -12,6 +12,7 @@ use super::request::REFUSED_ABOVE;
 use super::response::read_items;
 use super::transport::TransportError;
 use crate::backoff::Backoff;
+use crate::clock;
 use crate::sink::destination::{Halt, WHOLE_SINK};
 use crate::sink::outcome::{BulkItemOutcome, BulkRequestOutcome, bulk_item, bulk_request};
 
@@ -43,7 +44,7 @@ pub(super) async fn run(shared: Arc<Shared>, destination: String, body: Body) {
         let refusal_opens = shared.context.dead_letters.is_some() && !is_of_refusals;
         if is_open(&destination, answer.status, &answer.body, refusal_opens) {
             if is_of_refusals {
-                shared.refusals().forget();
+                shared.refusals().of(&destination, clock::instant()).forget();
             }
             shared.destinations.cure(&shared.context, &destination).await;
             return;

@@ -173,7 +173,7 @@ impl Request {
         let mut known = Vec::new();
         let mut again = Vec::new();
         let mut why = String::new();
-        self.shared.refusals().lines(items.len() as u64, clock::instant());
+        self.count_answered(items);
         for (item, result) in items.iter().zip(results) {
             let error = result.error.unwrap_or_default();
             match bulk_item(result.status, &error.kind, &error.reason) {
@@ -217,13 +217,26 @@ impl Request {
         why: &str,
     ) {
         if let [item] = items[..] {
-            self.shared.refusals().lines(1, clock::instant());
+            self.count_answered(&[item]);
             self.refuse(item, (reason, reason), why.to_owned()).await;
             return;
         }
         let second = items.split_off(items.len() / 2);
         groups.push(second);
         groups.push(items);
+    }
+
+    /// Counts lines that were answered, by destination; most neighbours have one.
+    fn count_answered(&self, items: &[Item]) {
+        let now = clock::instant();
+        let mut refusals = self.shared.refusals();
+        let same = |one: &Item, other: &Item| {
+            (one.batch, one.destination) == (other.batch, other.destination)
+        };
+        for run in items.chunk_by(same) {
+            let index = index_of(self.batch(run[0]), run[0].destination);
+            refusals.of(index, now).lines(run.len() as u64, now);
+        }
     }
 
     /// Gives a refused item to the dead letters; `kind`: the store's word. Where too many were
@@ -237,7 +250,8 @@ impl Request {
             self.halt(&index, Halt { reason, detail }, &[item]);
             return;
         }
-        let too_many = self.shared.refusals().refused(kind, clock::instant());
+        let now = clock::instant();
+        let too_many = self.shared.refusals().of(&index, now).refused(kind, now);
         if let Some(TooMany { refused, lines }) = too_many {
             let detail = format!("{refused} of {lines} lines in five minutes: {detail}");
             self.halt(&index, Halt { reason: REFUSED_ABOVE, detail }, &[item]);

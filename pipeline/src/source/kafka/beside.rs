@@ -21,13 +21,15 @@ pub struct Beside {
     pub group: String,
     /// Its sinks.
     pub sinks: u64,
+    /// They are all there are.
+    pub is_whole: bool,
 }
 
 /// The groups that a source looks at when it is handed a partition for the first time.
 pub(super) struct Others {
     settings: KafkaSettings,
-    /// Those answered before: what others have committed since then is no news, since this group
-    /// has gone on by itself.
+    /// Those answered before: once this group has a commit of its own there, what others have
+    /// committed since is no news.
     asked: HashSet<Partition>,
 }
 
@@ -39,13 +41,16 @@ impl Others {
         Others { settings: settings.clone(), asked: HashSet::new() }
     }
 
-    /// What the groups beside this one have settled of partitions that were not asked for before.
+    /// What the groups beside this one have settled of partitions that were not asked for before,
+    /// or of which this group has no commit: what it took over may not have been committed.
     pub(super) fn settled(
         &mut self,
         partitions: &[Partition],
+        own: &Commits,
         marks: &HashMap<String, String>,
     ) -> Elsewhere {
-        let fresh = partitions.iter().filter(|partition| !self.asked.contains(*partition));
+        let has_own = |it: &Partition| matches!(own.get(it), Some(Ok(Some(_))));
+        let fresh = partitions.iter().filter(|it| !has_own(it) || !self.asked.contains(*it));
         let fresh: Vec<Partition> = fresh.cloned().collect();
         if fresh.is_empty() || self.settings.beside.is_empty() {
             return HashMap::new();
@@ -58,9 +63,12 @@ impl Others {
                         told.entry(partition).or_default().push((beside.sinks, offset));
                     }
                 }
-                // Then no process of this pipeline can have committed in it.
-                Err(no) if no.is_forbidden => {
-                    tracing::info!(group = %beside.group, "not allowed, and so not asked");
+                // Of the group of all sinks only its commits tell where to go on.
+                Err(no) if no.is_forbidden && !beside.is_whole => {
+                    tracing::warn!(
+                        group = %beside.group,
+                        "not allowed to read its commits: lines that it has settled are read again"
+                    );
                 }
                 Err(NoCommits { reason, .. }) => {
                     let reason = format!("of group {}: {reason}", beside.group);

@@ -120,6 +120,17 @@ pub async fn spawn(settings: KafkaSettings, memory: Memory) -> Result<SourceLink
     Ok(SourceLink { events: received, commands, epochs, lineage })
 }
 
+/// Makes a client of the settings and lets it go: what librdkafka refuses is known before anybody
+/// depends on it. Reaches no broker.
+///
+/// # Errors
+/// Settings that no broker can cure.
+pub fn prove(settings: &KafkaSettings) -> Result<(), SourceError> {
+    let consumer: Consumer = create(&properties::consumer(settings, 1), Context::default())?;
+    drop(consumer);
+    Ok(())
+}
+
 type Ready = oneshot::Sender<Result<Arc<str>, SourceError>>;
 
 fn run(settings: &KafkaSettings, memory: Memory, link: reader::Link, ready: Ready) {
@@ -165,10 +176,16 @@ fn create(config: &ClientConfig, context: Context) -> Result<Consumer, SourceErr
 
 fn refused(error: KafkaError) -> SourceError {
     let words = match error {
-        KafkaError::ClientConfig(_, reason, name, value) => format!("{name} = {value:?}: {reason}"),
+        KafkaError::ClientConfig(_, reason, name, value) => without(&value, &name, &reason),
         other => other.to_string(),
     };
     SourceError::Property(words)
+}
+
+/// What librdkafka says of a property, without its value: that may be a secret under a wrong name.
+pub(crate) fn without(value: &str, name: &str, reason: &str) -> String {
+    let reason = if value.is_empty() { reason.to_owned() } else { reason.replace(value, "…") };
+    format!("property `{name}`: {reason}")
 }
 
 /// What is known of a cluster once one of its brokers has answered.

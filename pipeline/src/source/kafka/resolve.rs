@@ -198,7 +198,7 @@ impl Asker {
     ) -> Result<Vec<Result<Resolved, String>>, String> {
         let commits = committed(&*self.consumer, partitions)?;
         self.learn_marks(partitions);
-        let elsewhere = self.others.settled(partitions, &self.marks);
+        let elsewhere = self.others.settled(partitions, &commits, &self.marks);
         let missing = partitions.iter().any(|p| !matches!(commits.get(p), Some(Ok(Some(_)))));
         if self.start == Start::Latest {
             self.learn_since(&commits, missing)?;
@@ -282,6 +282,15 @@ impl Asker {
                 None
             }
         };
+        if let (Some((own, _)), Some(further)) = (commit, elsewhere)
+            && further > *own
+        {
+            tracing::warn!(
+                %partition, own, further,
+                "goes on where groups of its sinks have come to; to read again what is before, \
+                 reset or delete those groups too"
+            );
+        }
         let topic = &*partition.topic;
         let younger = |count: &u32| i64::from(partition.number) >= i64::from(*count);
         let known = Known {

@@ -129,8 +129,9 @@ impl Reader {
                 let entries = owned.map(|entry| self.entry(entry)).collect();
                 self.committer.add(Purpose::Driver { outcomes, reply }, entries);
             }
-            SourceCommand::Rewind { partition, offset, epoch } => {
-                if let Some(index) = self.position(&partition) {
+            SourceCommand::Rewind { partition, offset, epoch, replaces } => {
+                let known = self.position(&partition);
+                if let Some(index) = known.filter(|it| self.active[*it].epoch == replaces) {
                     self.active[index].epoch = epoch;
                     self.active[index].out_of_range = None;
                     self.active[index].held = false;

@@ -123,10 +123,15 @@ async fn lines_are_read_read_again_and_committed() {
     driver.read_to(500).await;
     let epoch = driver.link.epochs.next();
     let (assigned, next) = &mut driver.owned[0];
+    let replaces = assigned.epoch;
     (assigned.epoch, *next) = (epoch, 100);
     let partition = assigned.partition.clone();
-    let rewind = SourceCommand::Rewind { partition, offset: 100, epoch };
-    driver.link.commands.send(rewind).await.unwrap();
+    // One of a generation that the source no longer has counts for nothing.
+    for (offset, epoch, replaces) in [(0, epoch + 1, replaces + 77), (100, epoch, replaces)] {
+        let partition = partition.clone();
+        let rewind = SourceCommand::Rewind { partition, offset, epoch, replaces };
+        driver.link.commands.send(rewind).await.unwrap();
+    }
     driver.read_to(2000).await;
     assert_eq!(driver.commit().await, vec![CommitOutcome::Done; 2]);
     driver.owned[0].0.epoch = 0;
