@@ -20,8 +20,8 @@ pub(crate) use numbers::NUMBERS;
 pub(crate) use redact::REDACT;
 pub(crate) use rules::{HOSTS, LABEL, PARSE, ROUTE, TEST, TIME};
 pub(crate) use sinks::{
-    BASIC_AUTH, BATCH, DEAD_LETTER_KAFKA, DEAD_LETTER_LOCAL, ELASTICSEARCH, OBJECT, SINK_LOCAL,
-    SINK_S3,
+    BASIC_AUTH, BATCH, DEAD_LETTER_KAFKA, DEAD_LETTER_LOCAL, DEAD_LETTER_S3, ELASTICSEARCH, OBJECT,
+    SINK_LOCAL, SINK_S3,
 };
 pub(crate) use sources::{SOURCE_FILE, SOURCE_KAFKA, SOURCE_STDIN};
 pub(crate) use transform::TRANSFORM;
@@ -207,9 +207,10 @@ pub(crate) static SINKS: [Variant; 3] = [
 ];
 
 /// The kinds of `[dead_letter]`.
-pub(crate) static DEAD_LETTERS: [Variant; 2] = [
+pub(crate) static DEAD_LETTERS: [Variant; 3] = [
     Variant { word: "kafka", section: &DEAD_LETTER_KAFKA },
     Variant { word: "local", section: &DEAD_LETTER_LOCAL },
+    Variant { word: "s3", section: &DEAD_LETTER_S3 },
 ];
 
 /// The sections of a file, in the order of a line's trip.

@@ -32,6 +32,8 @@ pub(crate) struct Feed<'f> {
     pub(crate) events: &'f mut EventBuffer,
     /// Bytes of documents after which a part ends.
     pub(crate) part_bytes: usize,
+    /// Index of the first line: 0, unless the value is a single line out of a record.
+    pub(crate) first: usize,
     /// Lines that an earlier part has.
     pub(crate) from_line: usize,
     /// The first envelope is to be kept.
@@ -41,7 +43,8 @@ pub(crate) struct Feed<'f> {
 impl Feed<'_> {
     /// Takes the lines of a value.
     pub(crate) fn run(self, unwrapper: &mut Unwrapper, kind: EnvelopeKind, value: &[u8]) -> Fed {
-        let mut feeding = Feeding { feed: self, next: 0, fed: Fed::default() };
+        let next = self.first;
+        let mut feeding = Feeding { feed: self, next, fed: Fed::default() };
         unwrap(unwrapper, kind, value, &mut feeding);
         feeding.fed
     }

@@ -33,6 +33,8 @@ pub struct Generation {
     pub incarnation: Option<Arc<str>>,
     /// The watermark it began with.
     pub start: i64,
+    /// Its archive chains are a branch of the partition's of this name; none for a source's own.
+    pub branch: Option<Arc<str>>,
     own_watermarks: Vec<i64>,
     /// `start` for each sink: what counts once the own watermarks are forgotten.
     common_watermarks: Vec<i64>,
@@ -71,6 +73,7 @@ impl Generation {
             lineage,
             incarnation: assigned.incarnation.clone(),
             start: assigned.position,
+            branch: None,
             alive: AtomicBool::new(true),
             committed: AtomicI64::new(assigned.position),
             end_offset: AtomicI64::new(assigned.end_offset),
@@ -84,6 +87,13 @@ impl Generation {
             own_forgotten: AtomicBool::new(false),
             own_watermarks,
         }
+    }
+
+    /// A generation whose archive chains stand beside the source's own; see
+    /// [`crate::sink::archive::key::is_branch`].
+    pub fn with_branch(mut self, branch: Arc<str>) -> Generation {
+        self.branch = Some(branch);
+        self
     }
 
     /// Per sink: lines below were settled before this generation began; `start` where not known.

@@ -39,6 +39,7 @@ pub mod generation;
 pub mod ledger;
 pub mod memory;
 pub mod partition;
+pub mod redrive;
 pub mod share;
 pub mod sink;
 pub mod source;

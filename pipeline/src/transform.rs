@@ -527,6 +527,7 @@ impl PlanTransform {
                 transformer,
                 events,
                 part_bytes: PART_BYTES,
+                first: 0,
                 from_line,
                 keeps_envelope: false,
             };

@@ -94,9 +94,12 @@ fn quoted(arg: &str) -> String {
 #[test]
 fn help_is_there_for_each_command() -> Result<()> {
     check("help", &["--help"], None)?;
-    for command in ["run", "check", "test", "parse", "demo", "grok", "dissect", "date", "setup"] {
+    let commands =
+        ["run", "check", "test", "parse", "demo", "grok", "dissect", "date", "setup", "redrive"];
+    for command in commands {
         check(&format!("help-{command}"), &[command, "--help"], None)?;
     }
+    check("redrive-wrong", &["redrive", "--name", "Again-1"], None)?;
     check("help-archive-verify", &["archive", "verify", "--help"], None)?;
     check("unknown-command", &["chekc"], None)
 }

@@ -7,8 +7,8 @@ use crate::sections::{Drafts, RouteDraft, SinkDraft};
 use crate::settings::{DeadLetter, SinkKind};
 use riverhog_rules::{Condition, Name, Plan, Route, Template};
 
-const CURE: &str =
-    "add `[dead_letter]` with `type = \"local\"` and `path`, or `type = \"kafka\"` and `topic`";
+const CURE: &str = "add `[dead_letter]` with `type = \"local\"` and `path`, `type = \"kafka\"` and `topic`, or \
+     `type = \"s3\"` and `bucket`";
 
 pub(super) fn check(context: &Context<'_>, drafts: &Drafts, plan: &Plan) {
     let takes_all = |(route, draft): (&Route, &RouteDraft)| {

@@ -226,16 +226,68 @@ const EXCLUSIVE: [Choice; 4] = [
     word("none", "it cannot: names carry a nonce, nothing is overwritten: at least once"),
 ];
 
+const ENDPOINT: Setting =
+    Setting::new("endpoint", Kind::Text, "The server, with `http://` or `https://`.")
+        .absent("AWS's for the region");
+
+const REGION: Setting =
+    Setting::new("region", Kind::Text, "The region requests are signed for.").default("us-east-1");
+
+const PATH_STYLE: Setting = Setting::new(
+    "path_style",
+    Kind::Flag,
+    "`endpoint/bucket/key` in place of `bucket.endpoint/key`.",
+)
+.absent("`true` with `endpoint`, else `false`");
+
+const ACCESS_KEY: Setting =
+    Setting::new("access_key", Kind::Secret, "The id of an access key, with `secret_key`.")
+        .absent("the AWS SDK's own chain: environment, profile, web identity, instance")
+        .beside_events();
+
+const SECRET_KEY: Setting = Setting::new("secret_key", Kind::Secret, "Its secret.").beside_events();
+
+const ENCRYPTION: Setting = Setting::new(
+    "encryption",
+    Kind::Choice(&[
+        word("AES256", "with keys of the store"),
+        word("aws:kms", "with a key of its key service, see `kms_key`"),
+    ]),
+    "How the server encrypts objects at rest.",
+)
+.absent("as the bucket says")
+.beside_events();
+
+const KMS_KEY: Setting = Setting::new(
+    "kms_key",
+    Kind::Text,
+    "The key's id, ARN or alias, with `encryption = \"aws:kms\"`.",
+)
+.absent("the store's own key")
+.beside_events();
+
+const STORAGE_CLASS: Setting = Setting::new(
+    "storage_class",
+    Kind::Text,
+    "The class of objects: `STANDARD`, `STANDARD_IA`, `ONEZONE_IA`, `INTELLIGENT_TIERING`, \
+     `GLACIER_IR`, or a word of your store. No archive class: footers are read back.",
+)
+.absent("as the bucket says")
+.beside_events();
+
+const S3_TIMEOUT: Setting =
+    Setting::new("timeout", Kind::Duration { min: 1_000, max: 600_000 }, TIMEOUT_DOC)
+        .default("60s")
+        .beside_events();
+
 /// `type = "s3"`
 pub(crate) static SINK_S3: Section = Section {
     title: "an `s3` sink",
     doc: "An archive in a bucket of AWS S3, MinIO, SeaweedFS, COS, OSS or Ceph: zstd objects of \
           JSON lines, in chains that are read back after a crash.",
     settings: &[
-        Setting::new("endpoint", Kind::Text, "The server, with `http://` or `https://`.")
-            .absent("AWS's for the region"),
-        Setting::new("region", Kind::Text, "The region requests are signed for.")
-            .default("us-east-1"),
+        ENDPOINT,
+        REGION,
         Setting::new(
             "bucket",
             Kind::Template,
@@ -251,44 +303,15 @@ pub(crate) static SINK_S3: Section = Section {
         .absent("`bucket` alone"),
         PREFIX,
         OBJECT_SETTING,
-        Setting::new(
-            "path_style",
-            Kind::Flag,
-            "`endpoint/bucket/key` in place of `bucket.endpoint/key`.",
-        )
-        .absent("`true` with `endpoint`, else `false`"),
-        Setting::new("access_key", Kind::Secret, "The id of an access key, with `secret_key`.")
-            .absent("the AWS SDK's own chain: environment, profile, web identity, instance")
-            .beside_events(),
-        Setting::new("secret_key", Kind::Secret, "Its secret.").beside_events(),
+        PATH_STYLE,
+        ACCESS_KEY,
+        SECRET_KEY,
         CA_FILE,
         CERT_FILE,
         KEY_FILE,
-        Setting::new(
-            "encryption",
-            Kind::Choice(&[
-                word("AES256", "with keys of the store"),
-                word("aws:kms", "with a key of its key service, see `kms_key`"),
-            ]),
-            "How the server encrypts objects at rest.",
-        )
-        .absent("as the bucket says")
-        .beside_events(),
-        Setting::new(
-            "kms_key",
-            Kind::Text,
-            "The key's id, ARN or alias, with `encryption = \"aws:kms\"`.",
-        )
-        .absent("the store's own key")
-        .beside_events(),
-        Setting::new(
-            "storage_class",
-            Kind::Text,
-            "The class of objects: `STANDARD`, `STANDARD_IA`, `ONEZONE_IA`, `INTELLIGENT_TIERING`, \
-             `GLACIER_IR`, or a word of your store. No archive class: footers are read back.",
-        )
-        .absent("as the bucket says")
-        .beside_events(),
+        ENCRYPTION,
+        KMS_KEY,
+        STORAGE_CLASS,
         Setting::new(
             "exclusive",
             Kind::Choice(&EXCLUSIVE),
@@ -301,9 +324,7 @@ pub(crate) static SINK_S3: Section = Section {
             .beside_events(),
         PREFIXES_MAX,
         HALT_AFTER,
-        Setting::new("timeout", Kind::Duration { min: 1_000, max: 600_000 }, TIMEOUT_DOC)
-            .default("60s")
-            .beside_events(),
+        S3_TIMEOUT,
     ],
     example: "[sinks.archive]\n\
               type     = \"s3\"\n\
@@ -348,4 +369,39 @@ pub(crate) static DEAD_LETTER_LOCAL: Section = Section {
     doc: "A folder of JSON lines.",
     settings: &[Setting::new("path", Kind::Path, "The folder; created when missing.").required()],
     example: "[dead_letter]\ntype = \"local\"\npath = \"dead\"\n",
+};
+
+/// `[dead_letter]` with `type = "s3"`
+pub(crate) static DEAD_LETTER_S3: Section = Section {
+    title: "an `s3` dead letter",
+    doc: "A bucket: some hundred letters, or those of some hundred milliseconds, are one zstd \
+          object of JSON lines, `<prefix><yyyy-mm-dd>/<nonce>-<number>.jsonl.zst`.",
+    settings: &[
+        ENDPOINT,
+        REGION,
+        Setting::new("bucket", Kind::Text, "The bucket.").required(),
+        Setting::new(
+            "prefix",
+            Kind::Text,
+            "What stands before the names of objects: empty, or ending in `/`. `redrive` keeps \
+             its marks below it, in `redriven/`.",
+        )
+        .default("dead/")
+        .or_empty(),
+        PATH_STYLE,
+        ACCESS_KEY,
+        SECRET_KEY,
+        CA_FILE,
+        CERT_FILE,
+        KEY_FILE,
+        ENCRYPTION,
+        KMS_KEY,
+        STORAGE_CLASS,
+        S3_TIMEOUT,
+    ],
+    example: "[dead_letter]\n\
+              type     = \"s3\"\n\
+              endpoint = \"http://127.0.0.1:8333\"\n\
+              bucket   = \"train-logs\"\n\
+              prefix   = \"dead/\"\n",
 };

@@ -1,7 +1,7 @@
 //! `[dead_letter]`. Next: `tests.rs`.
 
 use super::sources::{brokers, check_topic};
-use super::{TopLevel, kafka_properties, paths};
+use super::{TopLevel, kafka_properties, paths, s3};
 use crate::declare;
 use crate::diagnostic::Place;
 use crate::document::Text;
@@ -25,6 +25,8 @@ pub(super) fn read(top: &TopLevel<'_>) -> Option<DeadLetterDraft> {
         let properties = kafka_properties::read(&reader, kafka_properties::Role::Producer);
         let name = topic.as_ref().map(|text| text.value.clone()).unwrap_or_default();
         (DeadLetter::Kafka(KafkaDeadLetter { brokers, topic: name, properties }), topic)
+    } else if reader.word() == "s3" {
+        (DeadLetter::S3(Box::new(s3::read_dead_letter(&reader))), None)
     } else {
         let path = reader.path("path");
         if let Some((path, text)) = &path {

@@ -6,7 +6,7 @@ use super::sinks::{check_url, object, records, report_lonely, template};
 use super::tls;
 use crate::document::Text;
 use crate::reader::Reader;
-use crate::settings::{Exclusive, S3Credentials, S3Sink, Secret};
+use crate::settings::{Exclusive, ObjectSettings, Records, S3Credentials, S3Sink, Secret};
 
 pub(super) fn read(
     reader: &Reader<'_>,
@@ -53,6 +53,46 @@ pub(super) fn read(
     };
     templates.extend([bucket, prefix]);
     sink
+}
+
+/// `[dead_letter]` with `type = "s3"`: the same server, but one bucket and one prefix.
+pub(super) fn read_dead_letter(reader: &Reader<'_>) -> S3Sink {
+    let endpoint = reader.text("endpoint");
+    if let Some(endpoint) = &endpoint {
+        check_url(reader, "endpoint", endpoint, false);
+    }
+    let bucket = template(reader, "bucket");
+    let prefix = prefix(reader);
+    for (key, text) in [("bucket", &bucket), ("prefix", &prefix)] {
+        if text.value.contains(['{', '}']) {
+            let name = reader.name_of(key);
+            let message = format!("`{name}` is \"{}\": dead letters have one place", text.shown());
+            reader.context.error(&text.place, message, "write it without placeholders");
+        }
+    }
+    if !bucket.value.contains(['{', '}']) {
+        check_buckets(reader, &bucket, &[]);
+    }
+    let (encryption, kms_key) = read_encryption(reader);
+    S3Sink {
+        region: reader.text("region").map(|text| text.value).unwrap_or_default(),
+        bucket: bucket.value.clone(),
+        buckets: vec![bucket.value],
+        prefix: prefix.value,
+        object: ObjectSettings::default(),
+        path_style: reader.flag("path_style").unwrap_or(endpoint.is_some()),
+        credentials: read_credentials(reader),
+        tls: tls::read(reader),
+        encryption,
+        kms_key,
+        storage_class: read_storage_class(reader),
+        exclusive: Exclusive::None,
+        records: Records::Events,
+        in_flight_max: 1,
+        prefixes_max: 1,
+        timeout_ms: reader.duration_ms("timeout"),
+        endpoint: endpoint.map(|it| Secret::with_shown(it.value.clone(), it.shown())),
+    }
 }
 
 fn read_credentials(reader: &Reader<'_>) -> Option<S3Credentials> {

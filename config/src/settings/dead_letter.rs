@@ -1,7 +1,7 @@
 //! Where lines go that no sink may hold: `[dead_letter]`. Invariant: present whenever the
 //! configuration can produce a dead letter (`checks/dead_letters.rs`). Next: `general.rs`.
 
-use super::Secret;
+use super::{S3Sink, Secret};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
@@ -12,6 +12,8 @@ pub enum DeadLetter {
     Kafka(KafkaDeadLetter),
     /// A folder.
     Local(LocalDeadLetter),
+    /// A bucket: reached as an archive in one is, with a fixed bucket and prefix.
+    S3(Box<S3Sink>),
 }
 
 /// Dead letters in a topic.

@@ -5,19 +5,21 @@
 
 use std::sync::Arc;
 
-use riverhog_config::{Config, DeadLetter};
+use riverhog_config::{Config, DeadLetter, KafkaDeadLetter};
 
-use super::AssembleError;
+use super::sinks::s3_store;
+use super::{AssembleError, random};
 use crate::backoff::Jitter;
 use crate::delivery_rules::DeliveryRules;
 use crate::sink::RetrySettings;
 use crate::sink::dead_letter::kafka::{KafkaProducer, ProducerSettings};
 use crate::sink::dead_letter::local::LocalLetters;
+use crate::sink::dead_letter::s3::StoredLetters;
 use crate::sink::dead_letter::{DeadLetterTarget, DeadLetters};
 use crate::telemetry::metrics::Metrics;
 
 /// Starts the writer, where the configuration has one.
-pub(super) fn start(
+pub(super) async fn start(
     config: &Config,
     retry: &RetrySettings,
     jitter: &Arc<Jitter>,
@@ -25,21 +27,39 @@ pub(super) fn start(
     rules: DeliveryRules,
 ) -> Result<Option<DeadLetters>, AssembleError> {
     let Some(dead_letter) = &config.dead_letter else { return Ok(None) };
-    let target: Arc<dyn DeadLetterTarget> = match dead_letter {
-        DeadLetter::Local(local) => Arc::new(LocalLetters::new(local.path.clone())),
-        DeadLetter::Kafka(kafka) => {
-            let properties = kafka.properties.iter();
-            let settings = ProducerSettings {
-                brokers: kafka.brokers.clone(),
-                topic: kafka.topic.clone(),
-                properties: properties
-                    .map(|(name, value)| (name.clone(), value.reveal().clone()))
-                    .collect(),
-            };
-            let producer = KafkaProducer::new(&settings);
-            Arc::new(producer.map_err(|error| AssembleError::DeadLetter(error.to_string()))?)
-        }
-    };
+    let target = target(dead_letter).await?;
     let jitter = Arc::clone(jitter);
     Ok(Some(DeadLetters::spawn(target, retry.clone(), jitter, metrics.clone(), rules)))
+}
+
+/// The place that a configuration names.
+///
+/// # Errors
+/// Settings of no use.
+pub async fn target(dead_letter: &DeadLetter) -> Result<Arc<dyn DeadLetterTarget>, AssembleError> {
+    match dead_letter {
+        DeadLetter::Local(local) => Ok(Arc::new(LocalLetters::new(local.path.clone()))),
+        DeadLetter::S3(s3) => {
+            let store = s3_store(s3).await;
+            let store = store.map_err(|error| AssembleError::DeadLetter(error.to_string()))?;
+            Ok(Arc::new(StoredLetters::new(Arc::new(store), s3.prefix.clone(), random())))
+        }
+        DeadLetter::Kafka(kafka) => {
+            let producer = KafkaProducer::new(&producer_settings(kafka));
+            let producer = producer.map_err(|error| AssembleError::DeadLetter(error.to_string()));
+            Ok(Arc::new(producer?))
+        }
+    }
+}
+
+/// How the topic of dead letters is reached.
+pub fn producer_settings(kafka: &KafkaDeadLetter) -> ProducerSettings {
+    let properties = kafka.properties.iter();
+    ProducerSettings {
+        brokers: kafka.brokers.clone(),
+        topic: kafka.topic.clone(),
+        properties: properties
+            .map(|(name, value)| (name.clone(), value.reveal().clone()))
+            .collect(),
+    }
 }

@@ -13,7 +13,7 @@ use std::hash::{BuildHasher as _, RandomState};
 use std::sync::Arc;
 use std::time::Duration;
 
-use riverhog_config::{Config, Source, SourceKind};
+use riverhog_config::{Config, Sink, Source, SourceKind};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 
@@ -24,6 +24,7 @@ use crate::driver::{self, Driver, Ended, Handover};
 use crate::memory::Memory;
 use crate::share::Share;
 use crate::sink::archive::s3::S3SettingsError;
+use crate::sink::dead_letter::{DeadLetterTarget, DeadLetters};
 use crate::sink::elasticsearch::http::HttpSetupError;
 use crate::sink::{Cured, RetrySettings, SinkContext, SinkHandle};
 use crate::source::error::SourceError;
@@ -159,30 +160,23 @@ impl Pipeline {
         let memory = kept.cloned().unwrap_or_else(|| Memory::new(config.memory_bytes));
         let jitter = Arc::new(Jitter::new(random()));
         let retry = RetrySettings::default();
-        let dead_letters = dead_letters::start(config, &retry, &jitter, metrics, rules)?;
+        let dead_letters = dead_letters::start(config, &retry, &jitter, metrics, rules).await?;
         let (cured, cures) = mpsc::channel(CURES_MAX);
-        let mut handles = Vec::with_capacity(config.sinks.len());
-        for (number, sink) in config.sinks.iter().enumerate() {
-            if !share.has(number) {
-                handles.push(SinkHandle::absent(&sink.name));
-                continue;
-            }
-            metrics.declare_sink(&sink.name);
-            let context = SinkContext {
-                number,
-                name: sink.name.as_str().into(),
-                retry: retry.clone(),
-                jitter: Arc::clone(&jitter),
-                memory: memory.clone(),
-                dead_letters: dead_letters.clone(),
-                halt_after: sink.halt_after_ms.map(Duration::from_millis),
-                cured: cured.clone(),
-                metrics: metrics.clone(),
-                health: health.clone(),
-                rules,
-            };
-            handles.push(sinks::start(sink, context, &config.fingerprint).await?);
-        }
+        let context = |number: usize, sink: &Sink| SinkContext {
+            number,
+            name: sink.name.as_str().into(),
+            retry: retry.clone(),
+            jitter: Arc::clone(&jitter),
+            memory: memory.clone(),
+            dead_letters: dead_letters.clone(),
+            halt_after: sink.halt_after_ms.map(Duration::from_millis),
+            halt_above: sinks::halt_above(sink),
+            cured: cured.clone(),
+            metrics: metrics.clone(),
+            health: health.clone(),
+            rules,
+        };
+        let handles = start_sinks(config, *share, context).await?;
         if dead_letters.is_some() {
             metrics.declare_dead_letters(&DEAD_LETTER_REASONS);
         }
@@ -257,6 +251,63 @@ impl Pipeline {
         }
         (all, back)
     }
+}
+
+/// Starts the sinks of a share; others have a place without anybody there.
+async fn start_sinks(
+    config: &Config,
+    share: Share,
+    context: impl Fn(usize, &Sink) -> SinkContext,
+) -> Result<Vec<SinkHandle>, AssembleError> {
+    let mut handles = Vec::with_capacity(config.sinks.len());
+    for (number, sink) in config.sinks.iter().enumerate() {
+        if share.has(number) {
+            let context = context(number, sink);
+            context.metrics.declare_sink(&sink.name);
+            handles.push(sinks::start(sink, context, &config.fingerprint).await?);
+        } else {
+            handles.push(SinkHandle::absent(&sink.name));
+        }
+    }
+    Ok(handles)
+}
+
+/// The sinks of a configuration for whoever reads from no source: what they refuse, and what no
+/// route takes, goes to `refused`.
+///
+/// # Errors
+/// The first sink whose settings are of no use.
+pub async fn sinks_alone(
+    config: &Config,
+    refused: Arc<dyn DeadLetterTarget>,
+    health: &Health,
+) -> Result<Dispatch, AssembleError> {
+    let (rules, metrics) = (DeliveryRules::all(), Metrics::new());
+    let jitter = Arc::new(Jitter::new(random()));
+    let retry = RetrySettings::default();
+    let (cured, mut cures) = mpsc::channel(CURES_MAX);
+    tokio::spawn(async move { while cures.recv().await.is_some() {} });
+    let (memory, share) = (Memory::new(config.memory_bytes), Share::all(config.sinks.len()));
+    let letters = (retry.clone(), Arc::clone(&jitter), metrics.clone(), rules);
+    let dead_letters =
+        Some(DeadLetters::spawn(refused, letters.0, letters.1, letters.2, letters.3));
+    let context = |number: usize, sink: &Sink| SinkContext {
+        number,
+        name: sink.name.as_str().into(),
+        retry: retry.clone(),
+        jitter: Arc::clone(&jitter),
+        memory: memory.clone(),
+        dead_letters: dead_letters.clone(),
+        // What is refused again stays where it is, however much it is.
+        halt_after: None,
+        halt_above: riverhog_rules::step::Share::ALL,
+        cured: cured.clone(),
+        metrics: metrics.clone(),
+        health: health.clone(),
+        rules,
+    };
+    let sinks = start_sinks(config, share, context).await?.into();
+    Ok(Dispatch { sinks, dead_letters, share, metrics })
 }
 
 /// A pipeline as the one after it sees it.
@@ -429,6 +480,6 @@ impl SourceRun {
 }
 
 /// A number that differs from process to process: every `RandomState` has keys of its own.
-fn random() -> u64 {
+pub(crate) fn random() -> u64 {
     RandomState::new().hash_one(0)
 }

@@ -76,6 +76,14 @@ pub(super) async fn start(
     }
 }
 
+/// When more of a destination's lines are refused for one reason, it halts.
+pub(super) fn halt_above(sink: &Sink) -> riverhog_rules::step::Share {
+    match &sink.kind {
+        SinkKind::Elasticsearch(it) => it.halt_above,
+        SinkKind::S3(_) | SinkKind::Local(_) => riverhog_rules::step::Share::ALL,
+    }
+}
+
 /// What the slowest sink of a share waits before it sends what it holds.
 pub(super) fn settle_max(config: &Config, share: Share) -> Duration {
     let here = config.sinks.iter().enumerate().filter(|(number, _)| share.has(*number));
@@ -197,7 +205,6 @@ fn bulk_settings(sink: &ElasticsearchSink) -> elasticsearch::Settings {
         },
         pipeline_is_fixed: !sink.pipeline.as_ref().is_some_and(|text| text.contains('{')),
         omit_message: sink.omit_message,
-        halt_above: sink.halt_above,
     }
 }
 

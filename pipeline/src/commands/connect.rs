@@ -82,6 +82,7 @@ pub(super) async fn connect(config: &Config, mut asking: impl FnMut(&str)) -> Ve
     }
     match &config.dead_letter {
         None => {}
+        Some(DeadLetter::S3(s3)) => findings.push(dead_letter_bucket(s3).await),
         Some(DeadLetter::Local(local)) => findings.push(writable("dead_letter", &local.path)),
         Some(DeadLetter::Kafka(kafka)) => {
             let topics = vec![kafka.topic.clone()];
@@ -90,6 +91,20 @@ pub(super) async fn connect(config: &Config, mut asking: impl FnMut(&str)) -> Ve
         }
     }
     findings
+}
+
+/// Looks at the bucket; nothing is written, as a letter there would be taken for one.
+async fn dead_letter_bucket(s3: &S3Sink) -> Finding {
+    let what = format!("bucket {}", s3.bucket);
+    let problem = match s3_store(s3).await {
+        Ok(store) => match listable(&store).await {
+            Ok(()) => return Finding::good("dead_letter", format!("{what}: there")),
+            Err(problem) => problem,
+        },
+        Err(error) => error.to_string(),
+    };
+    let help = "make the bucket, or allow these credentials to list it";
+    Finding::bad("dead_letter", what, problem, help)
 }
 
 fn revealed<'a>(

@@ -21,6 +21,7 @@ mod input;
 mod keep;
 mod marked;
 mod parse;
+mod redrive;
 mod reload;
 mod run;
 mod setup;
@@ -82,6 +83,8 @@ enum Command {
     Date(date::DateArgs),
     /// Prepare the stores: index templates; buckets are looked at
     Setup(setup::SetupArgs),
+    /// Deliver dead letters again
+    Redrive(redrive::RedriveArgs),
     /// Look after archives
     Archive(archive::ArchiveArgs),
     /// Print the JSON schema of configurations, for editors
@@ -153,6 +156,7 @@ fn command(command: &Command, console: Console) -> Result<Exit, CommandError> {
         Command::Dissect(args) => dissect::run(args, console),
         Command::Date(args) => date::run(args, console),
         Command::Setup(args) => setup::run(args, console),
+        Command::Redrive(args) => redrive::run(args, console),
         Command::Archive(args) => archive::run(args, console),
         Command::Schema => schema(console),
     }

@@ -124,6 +124,7 @@ impl Trial {
             transformer: &mut self.transformer,
             events: &mut self.events,
             part_bytes: usize::MAX,
+            first: 0,
             from_line: 0,
             keeps_envelope: true,
         };

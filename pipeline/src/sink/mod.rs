@@ -18,6 +18,7 @@ pub mod tls;
 use std::sync::Arc;
 use std::time::Duration;
 
+use riverhog_rules::step::Share;
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
 
 use crate::backoff::{Backoff, Jitter};
@@ -142,6 +143,8 @@ pub struct SinkContext {
     pub dead_letters: Option<dead_letter::DeadLetters>,
     /// After how long a halted destination's lines go to the dead letters; `None`: never.
     pub halt_after: Option<Duration>,
+    /// When more of a destination's lines are refused for one reason, it halts.
+    pub halt_above: Share,
     /// Told when a halted destination works again; bounded.
     pub cured: mpsc::Sender<Cured>,
     /// Counters.

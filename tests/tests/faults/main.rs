@@ -12,4 +12,5 @@ mod mapping;
 mod memory;
 mod outages;
 mod place;
+mod redrive;
 mod topics;

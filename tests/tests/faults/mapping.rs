@@ -13,14 +13,14 @@ use std::collections::BTreeMap;
 use crate::compare::{archived, check_all, daily_index, lines, prefix, searched};
 use crate::place::{LOCAL_LETTERS, Place, ROUTE_ALL, expected, records};
 
-const LINES: u64 = 20_000;
+pub(crate) const LINES: u64 = 20_000;
 /// Takes what the guide's expression takes; of a number that ends in 007 it makes a field.
 const GROK: &str = concat!(
     r"%{TIMESTAMP_ISO8601:log_time} %{LOGLEVEL:level} %{NOTSPACE:component}: ",
     r"(?<content>.*rid=\d{7}(?:(?<odd>007)|\d{3}))",
 );
 
-fn conflicts(expect: &Expect) -> bool {
+pub(crate) fn conflicts(expect: &Expect) -> bool {
     expect.parsed && expect.rid % 1_000 == 7
 }
 
@@ -57,7 +57,7 @@ async fn a_mapping_conflict_makes_dead_letters_in_a_folder() -> Result<()> {
     check(&place, &riverhog, &found).await
 }
 
-async fn place() -> Result<Option<Place>> {
+pub(crate) async fn place() -> Result<Option<Place>> {
     let Some(mut place) = Place::shared("mapping").await? else { return Ok(None) };
     GROK.clone_into(&mut place.grok);
     let odd = json!({ "type": "date", "format": "yyyy-MM-dd" });
@@ -65,7 +65,7 @@ async fn place() -> Result<Option<Place>> {
     Ok(Some(place))
 }
 
-async fn run(place: &Place, letters: &str) -> Result<Riverhog> {
+pub(crate) async fn run(place: &Place, letters: &str) -> Result<Riverhog> {
     let search = place.search_sink(&place.services.opensearch, "{timestamp:%Y.%m.%d}");
     let archive = place.archive_sink(&place.services.s3);
     place.produce(&records(51, LINES))?;

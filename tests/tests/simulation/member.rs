@@ -88,8 +88,10 @@ impl Member {
 
     /// Offers other tables, and their fingerprint, as the watcher of the host table does.
     pub(crate) fn swap_tables(&self, variant: usize) {
+        let mut now = lock(&self.now);
+        // A driver that follows reads the tables as they are then.
+        now.variant = variant;
         let variant = &variants()[variant];
-        let now = lock(&self.now);
         now.fingerprint.send_modify(|fingerprint| {
             now.transform.offer(variant);
             *fingerprint = Arc::clone(&variant.fingerprint);
@@ -208,6 +210,7 @@ impl Parts {
             memory: memory.clone(),
             dead_letters: Some(dead_letters.clone()),
             halt_after: None,
+            halt_above: riverhog_rules::step::Share::ALL,
             cured: cured.clone(),
             metrics: metrics(),
             health: Health::new(),
@@ -257,7 +260,6 @@ impl Parts {
             adaptive: true,
             action: riverhog_rules::ActionForm::default(),
             pipeline_is_fixed: true,
-            halt_above: riverhog_rules::step::Share::ALL,
             omit_message: false,
         };
         let transport = SimBulk { world: self.world.clone(), member: self.number };

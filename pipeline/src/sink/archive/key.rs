@@ -18,6 +18,9 @@ const PARTITION_DIGITS: usize = 5;
 /// that file systems allow.
 const LINEAGE_BYTES_MAX: usize = 60;
 const TOPIC_BYTES_MAX: usize = 150;
+/// The same beside a branch.
+const BRANCHED_TOPIC_BYTES_MAX: usize = 130;
+const BRANCH_BYTES_MAX: usize = 16;
 /// `~` and sixteen hex digits, in place of what was cut off.
 const HASH_BYTES: usize = 17;
 
@@ -31,7 +34,8 @@ pub struct ChainName {
     topic: String,
     // Invariant: not negative.
     partition: i32,
-    // Invariant: `<lineage>-<topic>-<partition>` as written; a written lineage holds no `-`.
+    // Invariant: `<lineage>-<topic>-<partition>[.<branch>]` as written; neither a written lineage
+    // nor a branch holds a `-`.
     written: String,
 }
 
@@ -39,11 +43,7 @@ impl ChainName {
     /// The chain of one partition; a negative partition counts as 0.
     pub fn new(lineage: &str, topic: &str, partition: i32) -> ChainName {
         let partition = partition.max(0);
-        let written = format!(
-            "{}-{}-{partition:0PARTITION_DIGITS$}",
-            write_part(lineage, LINEAGE_BYTES_MAX, false),
-            write_part(topic, TOPIC_BYTES_MAX, true),
-        );
+        let written = write_stem(lineage, topic, partition, TOPIC_BYTES_MAX);
         ChainName { lineage: lineage.to_owned(), topic: topic.to_owned(), partition, written }
     }
 
@@ -62,14 +62,33 @@ impl ChainName {
         self.partition
     }
 
+    /// A chain beside it for the same partition: of events that come from elsewhere than the
+    /// source, such as `redrive`. See [`is_branch`].
+    pub fn branch(mut self, branch: &str) -> ChainName {
+        debug_assert!(is_branch(branch), "{branch}");
+        let Self { lineage, topic, partition, .. } = &self;
+        let stem = write_stem(lineage, topic, *partition, BRANCHED_TOPIC_BYTES_MAX);
+        self.written = format!("{stem}.{branch}");
+        self
+    }
+
     fn parse(written: &str) -> Option<ChainName> {
         let (stem, partition) = written.rsplit_once('-')?;
+        let (partition, branch) = match partition.split_once('.') {
+            Some((partition, branch)) => (partition, Some(branch)),
+            None => (partition, None),
+        };
+        if !branch.is_none_or(is_branch) {
+            return None;
+        }
+        let topic_bytes_max =
+            if branch.is_some() { BRANCHED_TOPIC_BYTES_MAX } else { TOPIC_BYTES_MAX };
         let (lineage, topic) = stem.split_once('-')?;
         let number: i32 = partition.parse().ok().filter(|number| *number >= 0)?;
         // Signs and spare zeros parse, but nothing writes them.
         (format!("{number:0PARTITION_DIGITS$}") == partition).then_some(ChainName {
             lineage: read_part(lineage, LINEAGE_BYTES_MAX, false)?,
-            topic: read_part(topic, TOPIC_BYTES_MAX, true)?,
+            topic: read_part(topic, topic_bytes_max, true)?,
             partition: number,
             written: written.to_owned(),
         })
@@ -88,6 +107,31 @@ impl fmt::Display for ChainName {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str(&self.written)
     }
+}
+
+fn write_stem(lineage: &str, topic: &str, partition: i32, topic_bytes_max: usize) -> String {
+    format!(
+        "{}-{}-{partition:0PARTITION_DIGITS$}",
+        write_part(lineage, LINEAGE_BYTES_MAX, false),
+        write_part(topic, topic_bytes_max, true),
+    )
+}
+
+/// Whether a word may name a branch of chains: a letter, then letters, digits and `_`, at most 16.
+pub fn is_branch(word: &str) -> bool {
+    let is_plain = |byte: u8| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'_');
+    word.len() <= BRANCH_BYTES_MAX
+        && word.starts_with(|first: char| first.is_ascii_lowercase())
+        && word.bytes().all(is_plain)
+}
+
+/// The branch in the name of an object, whatever stands before.
+fn branch_of(name: &str) -> Option<&str> {
+    let stem = name.strip_suffix(EXTENSION)?;
+    let (chain, _number) = stem.rsplit_once('-')?;
+    let (_, partition) = chain.rsplit_once('-')?;
+    let (_, branch) = partition.split_once('.')?;
+    is_branch(branch).then_some(branch)
 }
 
 /// Writes what may be a file's name in the letters that every store takes.
@@ -195,6 +239,15 @@ impl ObjectName {
         (object.to_string() == name).then_some(object)
     }
 
+    /// The same in the branch that another name stands in: a footer knows the partition, and the
+    /// name alone which chain of it this is.
+    pub fn branched_as(self, name: &str) -> ObjectName {
+        match branch_of(name) {
+            Some(branch) => ObjectName { chain: self.chain.branch(branch), ..self },
+            None => self,
+        }
+    }
+
     /// Reads a key under a known prefix.
     pub fn parse_key(prefix: &str, key: &str) -> Option<ObjectName> {
         ObjectName::parse(key.strip_prefix(prefix)?)
@@ -233,6 +286,19 @@ mod tests {
             "1a2b3c4d-logs-00003-0000000042.00ff00aa.jsonl.zst",
             Some(("1a2b3c4d", "logs", 3, 42, Some(0x00ff_00aa))),
         );
+        check(
+            "1a2b3c4d-logs-00003.again-0000000042.jsonl.zst",
+            Some(("1a2b3c4d", "logs", 3, 42, None)),
+        );
+        let chain = ChainName::new("1a2b3c4d", "logs", 3);
+        let name = "1a2b3c4d-logs-00003.again-0000000042.jsonl.zst";
+        assert_eq!(
+            (branch_of(name), branch_of(&name.replace(".again", ""))),
+            (Some("again"), None)
+        );
+        let branch = ObjectName::parse(name).map(|object| object.chain);
+        assert_ne!(branch.as_ref(), Some(&chain), "another chain than the source's");
+        assert_eq!(branch, Some(chain.branch("again")));
         for refused in [
             "",
             ".jsonl.zst",
@@ -250,7 +316,10 @@ mod tests {
             "deep/1a2b3c4d-logs-00003-0000000042.jsonl.zst",
             "1a2b3c4d-logs-00003-0000000042.ff00aa.jsonl.zst",
             "1a2b3c4d-logs-00003-0000000042.00FF00AA.jsonl.zst",
-            "1a2b3c4d-logs-00003.again-0000000042.jsonl.zst",
+            "1a2b3c4d-logs-00003.Again-0000000042.jsonl.zst",
+            "1a2b3c4d-logs-00003.-0000000042.jsonl.zst",
+            "1a2b3c4d-logs-00003.1-0000000042.jsonl.zst",
+            "1a2b3c4d-logs-00003.abcdefghijklmnopq-0000000042.jsonl.zst",
             "_riverhog/probe",
             "1a2b-a%2fb-00000-0000000001.jsonl.zst",
             "1a2b-a%41-00000-0000000001.jsonl.zst",

@@ -143,6 +143,10 @@ impl Chains {
         let store = self.archive.stores.get(bucket).or_else(|| self.archive.stores.values().next());
         let partition = &generation.partition;
         let name = ChainName::new(&generation.lineage, &partition.topic, partition.number);
+        let name = match &generation.branch {
+            Some(branch) => name.branch(branch),
+            None => name,
+        };
         let store = store.expect("the configuration refuses a sink without stores");
         let link = Link {
             archive: Arc::clone(&self.archive),

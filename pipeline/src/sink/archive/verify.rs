@@ -256,7 +256,7 @@ impl Walk<'_> {
     /// What the footer says, beside its name and its neighbours.
     fn footer(&mut self, key: &str, nonce: Option<u32>, footer: &Footer) {
         let (_, name) = split_key(key);
-        let own_name = footer.name(nonce).to_string();
+        let own_name = footer.name(nonce).branched_as(name).to_string();
         // A prefix may end in any character, so the name may begin before the footer's does.
         if !name.ends_with(&own_name) {
             let detail = format!("its footer is that of {own_name}");

@@ -7,17 +7,20 @@
 pub mod kafka;
 pub mod letter;
 pub mod local;
+pub mod s3;
 
 use std::collections::BTreeMap;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::sync::mpsc;
 
 use self::letter::Letter;
 use super::{Batch, RetrySettings};
 use crate::backoff::{Backoff, Jitter};
+use crate::clock;
 use crate::delivery_rules::DeliveryRules;
 use crate::generation::SinkNumber;
 use crate::telemetry::metrics::Metrics;
@@ -66,6 +69,11 @@ pub type Writing<'a> = Pin<Box<dyn Future<Output = Vec<LetterOutcome>> + Send + 
 pub trait DeadLetterTarget: Send + Sync + 'static {
     /// Writes letters and answers one outcome each, in order.
     fn write<'a>(&'a self, letters: &'a [Letter]) -> Writing<'a>;
+
+    /// How long a letter may wait for others that are written with it.
+    fn linger(&self) -> Duration {
+        Duration::ZERO
+    }
 }
 
 /// The way to the dead-letter writer.
@@ -109,7 +117,16 @@ struct Writer {
 impl Writer {
     async fn run(self, mut queue: mpsc::Receiver<DeadLetter>) {
         let mut waiting = Vec::new();
+        let linger = self.target.linger();
         while queue.recv_many(&mut waiting, WRITE_LETTERS).await > 0 {
+            let until = clock::instant() + linger;
+            while waiting.len() < WRITE_LETTERS && !linger.is_zero() {
+                let room = WRITE_LETTERS - waiting.len();
+                let more = queue.recv_many(&mut waiting, room);
+                if !matches!(tokio::time::timeout_at(until, more).await, Ok(1..)) {
+                    break;
+                }
+            }
             if !self.rules.dead_letter_before_settling {
                 waiting.iter().for_each(settle);
             }

@@ -21,7 +21,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use riverhog_rules::ActionForm;
-use riverhog_rules::step::Share;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
@@ -55,8 +54,6 @@ pub struct Settings {
     pub pipeline_is_fixed: bool,
     /// Leave `message` out of the documents.
     pub omit_message: bool,
-    /// When more of the lines are refused for one reason, their destination halts.
-    pub halt_above: Share,
 }
 
 impl Settings {
@@ -118,7 +115,7 @@ pub fn spawn(
     context.metrics.sink_in_flight_limit(&name, limit.get());
     let destinations = Destinations::default();
     let tasks = Mutex::new(JoinSet::new());
-    let refusals = Mutex::new(AllRefusals::new(settings.halt_above));
+    let refusals = Mutex::new(AllRefusals::new(context.halt_above));
     let shared = Shared { context, settings, transport, destinations, refusals, limit, tasks };
     let shared = Arc::new(shared);
     let sink = Sink { shared, waiting: VecDeque::new(), bytes: 0, count: 0, oldest: None };
