@@ -189,8 +189,7 @@ impl Request {
                 }
                 // A name that was made of the line is the line's fault.
                 BulkItemOutcome::Halt("no_pipeline") if !self.shared.settings.pipeline_is_fixed => {
-                    self.refuse(*item, ("refused", &error.kind), describe(result.status, &error))
-                        .await;
+                    self.refuse(*item, ("refused", None), describe(result.status, &error)).await;
                 }
                 BulkItemOutcome::Halt(reason) => {
                     let detail = describe(result.status, &error);
@@ -198,8 +197,12 @@ impl Request {
                     self.halt(&index, Halt { reason, detail }, &[*item]);
                 }
                 BulkItemOutcome::Refused | BulkItemOutcome::Known => {
-                    self.refuse(*item, ("refused", &error.kind), describe(result.status, &error))
-                        .await;
+                    self.refuse(
+                        *item,
+                        ("refused", Some(&error.kind)),
+                        describe(result.status, &error),
+                    )
+                    .await;
                 }
             }
         }
@@ -218,7 +221,7 @@ impl Request {
     ) {
         if let [item] = items[..] {
             self.count_answered(&[item]);
-            self.refuse(item, (reason, reason), why.to_owned()).await;
+            self.refuse(item, (reason, Some(reason)), why.to_owned()).await;
             return;
         }
         let second = items.split_off(items.len() / 2);
@@ -240,8 +243,14 @@ impl Request {
     }
 
     /// Gives a refused item to the dead letters; `kind`: the store's word. Where too many were
-    /// refused for it, the item's destination halts instead.
-    async fn refuse(&self, item: Item, (reason, kind): (&'static str, &str), detail: String) {
+    /// refused for it, the item's destination halts instead; `None`: it is the line's own fault
+    /// alone, and no line can halt the index of others.
+    async fn refuse(
+        &self,
+        item: Item,
+        (reason, kind): (&'static str, Option<&str>),
+        detail: String,
+    ) {
         let context = &self.shared.context;
         let batch = self.batch(item);
         let index = index_of(batch, item.destination).to_owned();
@@ -251,7 +260,8 @@ impl Request {
             return;
         }
         let now = clock::instant();
-        let too_many = self.shared.refusals().of(&index, now).refused(kind, now);
+        let too_many =
+            kind.and_then(|kind| self.shared.refusals().of(&index, now).refused(kind, now));
         if let Some(TooMany { refused, lines }) = too_many {
             let detail = format!("{refused} of {lines} lines in five minutes: {detail}");
             self.halt(&index, Halt { reason: REFUSED_ABOVE, detail }, &[item]);
