@@ -18,7 +18,7 @@ const FIRST_RECORDS: usize = 3_000;
 const RECORDS_PER_BURST: usize = 80;
 /// Lines that an instance must have read before the group changes again.
 const SHARE: f64 = 150.0;
-const DEADLINE: Duration = Duration::from_secs(30);
+const DEADLINE: Duration = Duration::from_secs(90);
 
 /// A group at work on a topic that grows.
 pub(crate) struct Group {

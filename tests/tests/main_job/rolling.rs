@@ -11,7 +11,7 @@ use std::time::Duration;
 use crate::bed::QUICK_MEMBERS;
 use crate::members::{Group, all_read_more};
 
-const DEADLINE: Duration = Duration::from_secs(40);
+const DEADLINE: Duration = Duration::from_secs(90);
 
 /// A parser that takes no line of the corpus: the fingerprint is another, no document is.
 const ANOTHER: (&str, &str) = (
