@@ -47,27 +47,6 @@ async fn members_of_the_consumer_protocol_come_and_go() -> Result<()> {
     group.ends_with_each_line_once(vec![second, third]).await
 }
 
-/// Both protocols in one group: the broker moves it from the one to the other meanwhile.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_group_rolls_from_the_classic_protocol_to_the_other() -> Result<()> {
-    let Some(services) = services() else {
-        return Ok(());
-    };
-    let _alone = riverhog_tests::alone().await;
-    let group = Group::new(&services, 22, QUICK_MEMBERS).await?;
-    let first = group.bed.start("first")?;
-    let second = group.bed.start("second")?;
-    all_read_more(&[&first, &second]).await?;
-    let rolled = [(QUICK_MEMBERS, CONSUMER_PROTOCOL)];
-    end(first).await?;
-    let first = group.bed.start_changed("first-rolled", &[], &rolled)?;
-    all_read_more(&[&first, &second]).await?;
-    end(second).await?;
-    let second = group.bed.start_changed("second-rolled", &[], &rolled)?;
-    all_read_more(&[&first, &second]).await?;
-    group.ends_with_each_line_once(vec![first, second]).await
-}
-
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_upgrade_rolls_through_a_group_of_two_configurations() -> Result<()> {
     let Some(services) = services() else {
