@@ -18,6 +18,8 @@ use rdkafka::util::Timeout;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use crate::eventually;
+
 /// For each question to the broker; a loaded machine may need some of it.
 const TIMEOUT: Duration = Duration::from_secs(30);
 /// One poll while reading a topic back.
@@ -198,6 +200,22 @@ impl Broker {
             }
         };
         Ok((0..count).map(element).collect())
+    }
+
+    /// Per partition the offset that a group has committed; 0 where it has not.
+    pub fn committed_offsets(&self, group: &str, topic: &str) -> Result<Vec<i64>> {
+        let commits = self.committed(group, topic)?;
+        Ok(commits.into_iter().map(|commit| commit.map_or(0, |(offset, _)| offset)).collect())
+    }
+
+    /// Waits until a group has committed these ends.
+    pub async fn has_committed(&self, group: &str, topic: &str, ends: &[i64], deadline: Duration) {
+        eventually(deadline, &format!("{group} has committed all"), || async {
+            let committed = self.committed_offsets(group, topic)?;
+            ensure!(committed == ends, "{committed:?} of {ends:?}");
+            Ok(())
+        })
+        .await;
     }
 
     /// The lines that a group has still to settle: ends less commits (the whole topic without one).

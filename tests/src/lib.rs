@@ -9,6 +9,7 @@
 
 pub mod corpus;
 mod eventually;
+mod feed;
 mod http_client;
 mod kafka;
 mod logs;
@@ -21,6 +22,7 @@ mod services;
 mod wire;
 
 pub use eventually::{eventually, pass};
+pub use feed::{Feed, Pace};
 pub use http_client::{HttpClient, Reply};
 pub use kafka::{Broker, NewRecord, StoredRecord};
 pub use logs::LogStore;

@@ -191,6 +191,19 @@ impl Riverhog {
         Ok(status.await.code())
     }
 
+    /// Waits for the end of the process, which must be one in order.
+    pub async fn ends_in_order(&mut self, deadline: Duration) -> Result<()> {
+        let code = self.wait_exit(deadline).await?;
+        ensure!(code == Some(0), "{} ended with {code:?}", self.launch.name);
+        Ok(())
+    }
+
+    /// Asks it to stop, and waits for its end in order.
+    pub async fn stop(&mut self, deadline: Duration) -> Result<()> {
+        self.terminate()?;
+        self.ends_in_order(deadline).await
+    }
+
     /// Waits until `/health/ready` answers 200: partitions are assigned.
     pub async fn wait_ready(&mut self) -> Result<()> {
         let http = self.http();

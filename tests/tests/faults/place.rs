@@ -204,9 +204,7 @@ secret_key = "{s3_secret}"
     pub(crate) async fn settled_at(&self, broker: &Broker) {
         let all = || async {
             let ends = broker.end_offsets(&self.topic)?;
-            let committed = broker.committed(&self.group, &self.topic)?;
-            let at = |commit: &Option<(i64, String)>| commit.as_ref().map_or(0, |(at, _)| *at);
-            let committed: Vec<i64> = committed.iter().map(at).collect();
+            let committed = broker.committed_offsets(&self.group, &self.topic)?;
             ensure!(committed == ends, "committed {committed:?} of {ends:?}");
             Ok(())
         };

@@ -68,8 +68,7 @@ async fn refused_lines_are_redriven_from_a_bucket() -> Result<()> {
 
 async fn refused_lines_are_redriven(place: &Place, letters: &str) -> Result<()> {
     let mut riverhog = mapping::run(place, letters).await?;
-    riverhog.terminate()?;
-    riverhog.wait_exit(DEADLINE).await?;
+    riverhog.stop(DEADLINE).await?;
     let all = expected(&records(51, LINES));
     let refused = all.iter().filter(|expect| conflicts(expect)).count();
     ensure!(refused > 10, "{refused} letters test nothing");
@@ -116,8 +115,7 @@ async fn a_killed_redrive_loses_and_repeats_nothing() -> Result<()> {
     let config = place.config(&[ROUTE_NONE, &search, &archive, LOCAL_LETTERS]);
     let mut riverhog = place.start(config).await?;
     place.settled().await;
-    riverhog.terminate()?;
-    riverhog.wait_exit(DEADLINE).await?;
+    riverhog.stop(DEADLINE).await?;
     let all: Vec<Expect> = expected(&all);
     ensure!(searched(&place).await?.is_empty(), "nothing is routed yet");
 

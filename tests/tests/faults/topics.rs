@@ -76,10 +76,7 @@ fn commit(place: &Place, commits: &[Option<(i64, String)>]) -> Result<()> {
 }
 
 async fn stop(riverhog: &mut Riverhog) -> Result<()> {
-    riverhog.terminate()?;
-    let code = riverhog.wait_exit(STOP).await?;
-    ensure!(code == Some(0), "it ended with {code:?}");
-    Ok(())
+    riverhog.stop(STOP).await
 }
 
 fn old(moved: Moved) -> Vec<CorpusRecord> {

@@ -10,6 +10,7 @@ use riverhog_tests::{
     Broker, Finished, Launch, ObjectStore, Riverhog, SearchStore, Services, run_command, unique,
 };
 use std::path::Path;
+use std::time::Duration;
 use tempfile::TempDir;
 
 const DESIGN: &str = include_str!("../../../config/golden/good/design.toml");
@@ -168,8 +169,12 @@ impl Bed {
 
     /// Per partition the committed offset; 0 where nothing was committed.
     pub(crate) fn committed(&self) -> Result<Vec<i64>> {
-        let commits = self.broker.committed(&self.group, &self.topic)?;
-        Ok(commits.into_iter().map(|commit| commit.map_or(0, |(offset, _)| offset)).collect())
+        self.broker.committed_offsets(&self.group, &self.topic)
+    }
+
+    /// Waits until these ends are committed.
+    pub(crate) async fn has_committed(&self, ends: &[i64], deadline: Duration) {
+        self.broker.has_committed(&self.group, &self.topic, ends, deadline).await;
     }
 }
 

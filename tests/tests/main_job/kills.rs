@@ -5,13 +5,12 @@
 
 use anyhow::{Context as _, Result, ensure};
 use riverhog_tests::corpus::Corpus;
-use riverhog_tests::{Riverhog, eventually, services};
+use riverhog_tests::{Feed, Pace, Riverhog, services};
 use std::time::Duration;
 use tokio::time::{Instant, MissedTickBehavior, interval, timeout_at};
 
 use crate::bed::Bed;
 use crate::compare::Store;
-use crate::feed::Feed;
 use crate::lines::Lines;
 use crate::stores::Reader;
 
@@ -20,8 +19,7 @@ const CORPUS: Corpus = Corpus { seed: 9, lines: 60_000, partitions: 4 };
 const SEED: u64 = 9;
 const KILLS: usize = 10;
 /// Before the first start; the rest comes while it runs, for longer than ten rounds should take.
-const FIRST_RECORDS: usize = 3_000;
-const RECORDS_PER_BURST: usize = 120;
+const PACE: Pace = Pace::bursts(3_000, 120);
 const SETTLE_DEADLINE: Duration = Duration::from_secs(40);
 const STOP_DEADLINE: Duration = Duration::from_secs(30);
 
@@ -43,7 +41,7 @@ async fn ten_kills_lose_nothing_and_repeat_nothing() -> Result<()> {
     let bed = Bed::new(&services, "kills", CORPUS).await?.with_small_objects()?;
     let mut lines = Lines::new(&bed.topic, CORPUS, Vec::new());
     let records = lines.take_records();
-    let feed = Feed::start(&bed.broker, &bed.topic, records, FIRST_RECORDS, RECORDS_PER_BURST);
+    let feed = Feed::start(&bed.broker, &bed.topic, records, PACE);
     let mut reader = Reader::new(&bed, &lines);
     let mut riverhog = bed.start("riverhog")?;
     let mut progress = Progress::default();
@@ -62,15 +60,8 @@ async fn ten_kills_lose_nothing_and_repeat_nothing() -> Result<()> {
     feed.finish().await?;
     riverhog.restart()?;
     let ends = lines.ends();
-    eventually(SETTLE_DEADLINE, "all is committed", || async {
-        let committed = bed.committed()?;
-        ensure!(committed == ends, "{committed:?} of {ends:?}");
-        Ok(())
-    })
-    .await;
-    riverhog.terminate()?;
-    let code = riverhog.wait_exit(STOP_DEADLINE).await?;
-    ensure!(code == Some(0), "it ended with {code:?}");
+    bed.has_committed(ends, SETTLE_DEADLINE).await;
+    riverhog.stop(STOP_DEADLINE).await?;
     ensure!(bed.committed()? == ends, "{:?} of {ends:?}", bed.committed()?);
     bed.has_no_dead_letter()?;
     Store::Search(&bed.stem).holds_each_once(&lines, &reader.search().await?)?;

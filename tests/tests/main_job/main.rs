@@ -10,7 +10,6 @@
 mod bed;
 mod carry;
 mod compare;
-mod feed;
 mod job;
 mod kills;
 mod lines;

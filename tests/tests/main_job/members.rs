@@ -5,17 +5,15 @@
 
 use anyhow::{Result, ensure};
 use riverhog_tests::corpus::Corpus;
-use riverhog_tests::{Riverhog, Services, eventually, services};
+use riverhog_tests::{Feed, Pace, Riverhog, Services, eventually, services};
 use std::time::Duration;
 
 use crate::bed::{Bed, QUICK_MEMBERS};
 use crate::compare::Store;
-use crate::feed::Feed;
 use crate::lines::Lines;
 use crate::stores::Reader;
 
-const FIRST_RECORDS: usize = 3_000;
-const RECORDS_PER_BURST: usize = 80;
+const PACE: Pace = Pace::bursts(3_000, 80);
 /// Lines that an instance must have read before the group changes again.
 const SHARE: f64 = 150.0;
 const DEADLINE: Duration = Duration::from_secs(90);
@@ -87,7 +85,7 @@ impl Group {
         let mut lines = Lines::new(&bed.topic, corpus, Vec::new());
         let records = lines.take_records();
         let (broker, topic) = (&bed.broker, &bed.topic);
-        let feed = Feed::start(broker, topic, records, FIRST_RECORDS, RECORDS_PER_BURST);
+        let feed = Feed::start(broker, topic, records, PACE);
         Ok(Self { bed, lines, feed })
     }
 
@@ -108,18 +106,12 @@ impl Group {
         ensure!(!feed.is_done(), "nothing was left to be produced while the group changed");
         feed.finish().await?;
         let ends = lines.ends();
-        eventually(DEADLINE, "all is committed", || async {
-            let committed = bed.committed()?;
-            ensure!(committed == ends, "{committed:?} of {ends:?}");
-            Ok(())
-        })
-        .await;
+        bed.has_committed(ends, DEADLINE).await;
         for instance in &mut instances {
             instance.terminate()?;
         }
         for instance in &mut instances {
-            let code = instance.wait_exit(DEADLINE).await?;
-            ensure!(code == Some(0), "it ended with {code:?}");
+            instance.ends_in_order(DEADLINE).await?;
         }
         ensure!(bed.committed()? == ends, "{:?} of {ends:?}", bed.committed()?);
         bed.has_no_dead_letter()?;
@@ -148,6 +140,6 @@ pub(crate) async fn all_read_more(instances: &[&Riverhog]) -> Result<()> {
     Ok(())
 }
 
-async fn lines_read(instance: &Riverhog) -> Result<f64> {
+pub(crate) async fn lines_read(instance: &Riverhog) -> Result<f64> {
     Ok(instance.metrics().await?.sum("riverhog_source_lines_total", &[]))
 }

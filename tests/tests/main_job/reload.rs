@@ -6,19 +6,17 @@
 
 use anyhow::{Result, ensure};
 use riverhog_tests::corpus::Corpus;
-use riverhog_tests::{Proxy, Riverhog, eventually, services};
+use riverhog_tests::{Feed, Pace, Proxy, Riverhog, eventually, services};
 use std::time::Duration;
 
 use crate::bed::Bed;
 use crate::compare::Store;
-use crate::feed::Feed;
 use crate::lines::Lines;
 use crate::stores::Reader;
 
 const CORPUS: Corpus = Corpus { seed: 47, lines: 20_000, partitions: 3 };
 const DEADLINE: Duration = Duration::from_mins(1);
-const FIRST_RECORDS: usize = 3_000;
-const RECORDS_PER_BURST: usize = 100;
+const PACE: Pace = Pace::bursts(3_000, 100);
 
 /// A parser that takes no line of the corpus: the fingerprint is another, no document is.
 const ANOTHER: &str = "[[parse]]\nname = \"another\"\ngrok = 'no line of the corpus is this'\n";
@@ -64,7 +62,7 @@ async fn reloads_lose_nothing_repeat_nothing_and_stay_in_the_group() -> Result<(
     let bed = bed.with(&services.opensearch, &search.url())?;
     let mut lines = Lines::new(&bed.topic, CORPUS, Vec::new());
     let records = lines.take_records();
-    let feed = Feed::start(&bed.broker, &bed.topic, records, FIRST_RECORDS, RECORDS_PER_BURST);
+    let feed = Feed::start(&bed.broker, &bed.topic, records, PACE);
     let mut instance = bed.start("riverhog")?;
     instance.wait_ready().await?;
     reads_on(&instance).await?;
@@ -93,17 +91,10 @@ async fn reloads_lose_nothing_repeat_nothing_and_stay_in_the_group() -> Result<(
     ensure!(!feed.is_done(), "nothing was left to be produced while the configuration changed");
     feed.finish().await?;
     let ends = lines.ends();
-    eventually(DEADLINE, "all is committed", || async {
-        let committed = bed.committed()?;
-        ensure!(committed == ends, "{committed:?} of {ends:?}");
-        Ok(())
-    })
-    .await;
+    bed.has_committed(ends, DEADLINE).await;
     let left = metric(&instance, "riverhog_rebalances_total", &[("kind", "revoked")]).await?;
     ensure!(left < 0.5, "it has left the group, or partitions went");
-    instance.terminate()?;
-    let code = instance.wait_exit(DEADLINE).await?;
-    ensure!(code == Some(0), "it ended with {code:?}");
+    instance.stop(DEADLINE).await?;
     bed.has_no_dead_letter()?;
     let mut reader = Reader::new(&bed, &lines);
     Store::Search(&bed.stem).holds_each_once(&lines, &reader.search().await?)?;

@@ -23,10 +23,7 @@ const ANOTHER: (&str, &str) = (
 const CONSUMER_PROTOCOL: &str = r#""group.protocol" = "consumer""#;
 
 async fn end(mut instance: Riverhog) -> Result<()> {
-    instance.terminate()?;
-    let code = instance.wait_exit(DEADLINE).await?;
-    ensure!(code == Some(0), "it ended with {code:?}");
-    Ok(())
+    instance.stop(DEADLINE).await
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -92,9 +89,7 @@ async fn a_member_with_an_id_comes_back_without_a_rebalance() -> Result<()> {
         Ok(second.metrics().await?.sum("riverhog_rebalances_total", &[]))
     };
     let before = rebalances().await?;
-    first.terminate()?;
-    let code = first.wait_exit(DEADLINE).await?;
-    ensure!(code == Some(0), "it ended with {code:?}");
+    first.stop(DEADLINE).await?;
     first.restart()?;
     all_read_more(&[&first, &second]).await?;
     first.kill()?;

@@ -5,12 +5,13 @@
 
 use anyhow::{Result, ensure};
 use riverhog_tests::corpus::Corpus;
-use riverhog_tests::{NewRecord, Proxy, Riverhog, eventually, services};
+use riverhog_tests::{NewRecord, Proxy, Riverhog, services};
 use std::time::Duration;
 
 use crate::bed::Bed;
 use crate::compare::Store;
 use crate::lines::Lines;
+use crate::members::lines_read;
 use crate::stores::Reader;
 
 const CORPUS: Corpus = Corpus { seed: 31, lines: 9_000, partitions: 3 };
@@ -35,12 +36,7 @@ impl Topic<'_> {
     /// Until the group of these sinks, all where none is named, has committed everything.
     async fn is_committed(&self, sinks: &str) {
         let group = self.group(sinks);
-        eventually(DEADLINE, &format!("{group} has committed all"), || async {
-            let committed = self.committed(&group)?;
-            ensure!(committed == self.ends, "{committed:?} of {:?}", self.ends);
-            Ok(())
-        })
-        .await;
+        self.bed.broker.has_committed(&group, &self.bed.topic, &self.ends, DEADLINE).await;
     }
 
     fn group(&self, sinks: &str) -> String {
@@ -51,20 +47,12 @@ impl Topic<'_> {
     }
 
     fn committed(&self, group: &str) -> Result<Vec<i64>> {
-        let commits = self.bed.broker.committed(group, &self.bed.topic)?;
-        Ok(commits.into_iter().map(|commit| commit.map_or(0, |(offset, _)| offset)).collect())
+        self.bed.broker.committed_offsets(group, &self.bed.topic)
     }
 }
 
 async fn stop(mut instance: Riverhog) -> Result<()> {
-    instance.terminate()?;
-    let code = instance.wait_exit(DEADLINE).await?;
-    ensure!(code == Some(0), "it ended with {code:?}");
-    Ok(())
-}
-
-async fn lines_read(instance: &Riverhog) -> Result<f64> {
-    Ok(instance.metrics().await?.sum("riverhog_source_lines_total", &[]))
+    instance.stop(DEADLINE).await
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

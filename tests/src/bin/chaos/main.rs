@@ -7,7 +7,6 @@
 
 mod answers;
 mod count;
-mod feed;
 mod options;
 mod place;
 mod processes;

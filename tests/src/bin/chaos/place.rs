@@ -1,15 +1,14 @@
 //! What a round stands on: a topic, a group, a bucket and index names of its own, the lines it
 //! produces, and the configuration that carries all of them to both stores.
 //!
-//! The invariant: `finish` counts only after everything is committed and every instance has
-//! ended in
-//! order, so that nobody is left to write. Next stop: `count.rs`.
+//! The invariant: `finish` counts only after everything is committed and every instance has ended
+//! in order, so that nobody is left to write. Next stop: `count.rs`.
 
 use anyhow::{Context as _, Result, ensure};
 use riverhog_tests::corpus::{Corpus, CorpusRecord, Dice, Expect, rid_of};
 use riverhog_tests::{
-    Broker, Launch, LogStore, NewRecord, ObjectStore, Riverhog, SearchStore, Services, events_in,
-    eventually, unique,
+    Broker, Feed, Launch, LogStore, NewRecord, ObjectStore, Pace, Riverhog, SearchStore, Services,
+    events_in, eventually, unique,
 };
 use serde_json::{Value, json};
 use std::fs;
@@ -17,7 +16,6 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::count::{Count, Look};
-use crate::feed::Feed;
 
 pub(crate) const PARTITIONS: i32 = 4;
 /// Longer than any recovery should take, on a loaded machine too.
@@ -146,7 +144,8 @@ impl Place {
     /// Produces all lines over this time.
     pub(crate) fn feed(&mut self, time: Duration) -> Feed {
         let records = std::mem::take(&mut self.records);
-        Feed::start(&self.broker, &self.topic, records, time)
+        let pace = Pace::over(records.len(), time);
+        Feed::start(&self.broker, &self.topic, records, pace)
     }
 
     /// Takes the records of the partitions from this one on, to be produced later.
@@ -216,29 +215,17 @@ path = "{LETTERS}"
         .await;
     }
 
-    /// Per partition the committed offset; 0 where nothing was committed.
-    pub(crate) fn committed(&self) -> Result<Vec<i64>> {
-        let commits = self.broker.committed(&self.topic, &self.topic)?;
-        Ok(commits.into_iter().map(|commit| commit.map_or(0, |(offset, _)| offset)).collect())
-    }
-
     /// Produces the rest, waits until all is committed, and ends the instances in order.
     pub(crate) async fn settle(&self, feed: Feed, instances: Vec<Riverhog>) -> Result<()> {
         feed.finish().await?;
         let ends = self.broker.end_offsets(&self.topic)?;
-        eventually(SETTLE_DEADLINE, "all is committed", || async {
-            let committed = self.committed()?;
-            ensure!(committed == ends, "{committed:?} of {ends:?}");
-            Ok(())
-        })
-        .await;
+        self.broker.has_committed(&self.topic, &self.topic, &ends, SETTLE_DEADLINE).await;
         let mut instances = instances;
         for instance in &mut instances {
             instance.terminate()?;
         }
         for instance in &mut instances {
-            let code = instance.wait_exit(STOP_DEADLINE).await?;
-            ensure!(code == Some(0), "it ended with {code:?}");
+            instance.ends_in_order(STOP_DEADLINE).await?;
         }
         Ok(())
     }

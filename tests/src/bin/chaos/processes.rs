@@ -1,15 +1,13 @@
 //! What befalls the processes: killed, ended, frozen, joined by others.
 //!
-//! The invariant: something is left to be produced when it happens, so that it happens at
-//! work. Next
-//! stop: `answers.rs`.
+//! The invariant: something is left to be produced when it happens, so that it happens at work.
+//! Next stop: `answers.rs`.
 
 use anyhow::{Context as _, Result, ensure};
-use riverhog_tests::{Fault, Proxy, Riverhog, eventually, pass};
+use riverhog_tests::{Fault, Feed, Proxy, Riverhog, eventually, pass};
 use std::time::Duration;
 
 use crate::count::{Count, Look, Met};
-use crate::feed::Feed;
 use crate::place::{Archive, PARTITIONS, Place, Round, Setup};
 
 const FEED_TIME: Duration = Duration::from_secs(6);
@@ -102,9 +100,7 @@ pub(crate) async fn terminate(round: Round) -> Result<Count> {
     for _ in 0..3 {
         pass(place.millis(100, 1_500)).await;
         ensure!(!feed.is_done(), "nothing was left to be produced");
-        riverhog.terminate()?;
-        let code = riverhog.wait_exit(DEADLINE).await?;
-        ensure!(code == Some(0), "it ended with {code:?}");
+        riverhog.stop(DEADLINE).await?;
         riverhog.restart()?;
         riverhog.wait_ready().await?;
     }
@@ -227,7 +223,7 @@ pub(crate) async fn no_ids(round: Round, kills: u64) -> Result<Count> {
 
 /// Documents in VictoriaLogs at or above the commit of their partition.
 async fn ahead(place: &Place) -> Result<u64> {
-    let committed = place.committed()?;
+    let committed = place.broker.committed_offsets(&place.topic, &place.topic)?;
     let mut ahead = 0;
     for document in place.logged().await? {
         let number = |name: &str| -> Result<i64> {
