@@ -44,6 +44,13 @@ pub struct Transformed {
     pub rest: Option<Position>,
 }
 
+impl Transformed {
+    /// Events behind which nothing is held and nothing is left.
+    fn all_of(events: Events) -> Transformed {
+        Transformed { events, open_from: None, pieces_from: None, rest: None }
+    }
+}
+
 /// A place in a batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Position {
@@ -104,12 +111,7 @@ pub trait BatchTransform: Send + Sync + 'static {
 
     /// Makes events of everything that is held of a partition. `batch` is an empty one of it.
     fn close(&self, _batch: &RecordBatch, _lineage: &str, _carry: &mut Carry) -> Transformed {
-        Transformed {
-            events: EventBuffer::new().into(),
-            open_from: None,
-            pieces_from: None,
-            rest: None,
-        }
+        Transformed::all_of(EventBuffer::new().into())
     }
 
     /// Whoever commits has taken note that tables change: batches begun from now on use those
@@ -340,8 +342,7 @@ impl BatchTransform for PlanTransform {
 
     fn close(&self, batch: &RecordBatch, lineage: &str, carry: &mut Carry) -> Transformed {
         let Some(state) = carry.downcast_mut::<PartitionState>() else {
-            let events = EventBuffer::new().into();
-            return Transformed { events, open_from: None, pieces_from: None, rest: None };
+            return Transformed::all_of(EventBuffer::new().into());
         };
         let before = state.clone();
         let work = AssertUnwindSafe(|| self.try_close(batch, lineage, state, false));
@@ -419,7 +420,7 @@ impl PlanTransform {
         if !is_careful {
             self.give_back(version, transformer);
         }
-        Transformed { events, open_from: None, pieces_from: None, rest: None }
+        Transformed::all_of(events)
     }
 
     /// Makes events of a batch from a place on; stops early at [`PART_BYTES`]. When the program

@@ -7,7 +7,7 @@
 use std::collections::BTreeSet;
 use std::sync::{Arc, OnceLock};
 
-use riverhog::source::{HeaderEntry, Partition, RecordBatch, RecordEntry, StampKind};
+use riverhog::source::{HeaderEntry, Partition, RecordBatch, RecordEntry};
 use riverhog::telemetry::metrics::Metrics;
 use riverhog::transform::{BatchTransform as _, PlanTransform, Position};
 use riverhog_config::{EnvelopeKind, ProcessEnv};
@@ -83,7 +83,7 @@ struct Came {
 
 fn run(records: &[Hostile]) -> (Vec<Came>, usize) {
     let partition = Partition { topic: Arc::from("train"), number: 0 };
-    let mut batch = batch_of(partition);
+    let mut batch = RecordBatch::empty(partition);
     for (offset, record) in records.iter().enumerate() {
         push(&mut batch, offset as i64, record);
     }
@@ -97,25 +97,10 @@ fn run(records: &[Hostile]) -> (Vec<Came>, usize) {
         bytes += add(&part.events, &mut all);
     }
     if let Some(carry) = &mut carry {
-        let end = batch_of(batch.partition.clone());
+        let end = RecordBatch::empty(batch.partition.clone());
         bytes += add(&transform.close(&end, "c0ffee00", carry).events, &mut all);
     }
     (all, bytes)
-}
-
-fn batch_of(partition: Partition) -> RecordBatch {
-    RecordBatch {
-        partition,
-        epoch: 1,
-        bytes: Vec::new(),
-        records: Vec::new(),
-        headers: Vec::new(),
-        stamp: StampKind::CreateTime,
-        received_ms: 0,
-        next_offset: 0,
-        end_offset: -1,
-        permit: riverhog::memory::MemoryPermit::none(),
-    }
 }
 
 fn push(batch: &mut RecordBatch, offset: i64, record: &Hostile) {

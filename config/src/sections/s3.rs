@@ -13,32 +13,19 @@ pub(super) fn read(
     templates: &mut Vec<Text>,
     listed: &mut Vec<Text>,
 ) -> S3Sink {
-    let endpoint = reader.text("endpoint");
-    if let Some(endpoint) = &endpoint {
-        check_url(reader, "endpoint", endpoint, false);
-    }
     let bucket = template(reader, "bucket");
     let prefix = prefix(reader);
     *listed = reader.texts("buckets");
     check_buckets(reader, &bucket, listed);
+    let one = read_place(reader, &bucket, &prefix);
     let buckets = if listed.is_empty() {
-        vec![bucket.value.clone()]
+        one.buckets
     } else {
         listed.iter().map(|text| text.value.clone()).collect()
     };
-    let (encryption, kms_key) = read_encryption(reader);
     let sink = S3Sink {
-        region: reader.text("region").map(|text| text.value).unwrap_or_default(),
-        bucket: bucket.value.clone(),
         buckets,
-        prefix: prefix.value.clone(),
         object: object(reader),
-        path_style: reader.flag("path_style").unwrap_or(endpoint.is_some()),
-        credentials: read_credentials(reader),
-        tls: tls::read(reader),
-        encryption,
-        kms_key,
-        storage_class: read_storage_class(reader),
         exclusive: match reader.choice("exclusive") {
             "oss" => Exclusive::Oss,
             "cos" => Exclusive::Cos,
@@ -48,8 +35,7 @@ pub(super) fn read(
         records: records(reader),
         in_flight_max: reader.integer("in_flight") as usize,
         prefixes_max: reader.integer("prefixes_max") as usize,
-        timeout_ms: reader.duration_ms("timeout"),
-        endpoint: endpoint.map(|it| Secret::with_shown(it.value.clone(), it.shown())),
+        ..one
     };
     templates.extend([bucket, prefix]);
     sink
@@ -57,10 +43,6 @@ pub(super) fn read(
 
 /// `[dead_letter]` with `type = "s3"`: the same server, but one bucket and one prefix.
 pub(super) fn read_dead_letter(reader: &Reader<'_>) -> S3Sink {
-    let endpoint = reader.text("endpoint");
-    if let Some(endpoint) = &endpoint {
-        check_url(reader, "endpoint", endpoint, false);
-    }
     let bucket = template(reader, "bucket");
     let prefix = prefix(reader);
     for (key, text) in [("bucket", &bucket), ("prefix", &prefix)] {
@@ -73,12 +55,21 @@ pub(super) fn read_dead_letter(reader: &Reader<'_>) -> S3Sink {
     if !bucket.value.contains(['{', '}']) {
         check_buckets(reader, &bucket, &[]);
     }
+    read_place(reader, &bucket, &prefix)
+}
+
+/// One bucket of a server and how it is reached; all that a sink says beyond it is at its least.
+fn read_place(reader: &Reader<'_>, bucket: &Text, prefix: &Text) -> S3Sink {
+    let endpoint = reader.text("endpoint");
+    if let Some(endpoint) = &endpoint {
+        check_url(reader, "endpoint", endpoint, false);
+    }
     let (encryption, kms_key) = read_encryption(reader);
     S3Sink {
         region: reader.text("region").map(|text| text.value).unwrap_or_default(),
         bucket: bucket.value.clone(),
-        buckets: vec![bucket.value],
-        prefix: prefix.value,
+        buckets: vec![bucket.value.clone()],
+        prefix: prefix.value.clone(),
         object: ObjectSettings::default(),
         path_style: reader.flag("path_style").unwrap_or(endpoint.is_some()),
         credentials: read_credentials(reader),

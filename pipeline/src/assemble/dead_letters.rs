@@ -1,36 +1,18 @@
-//! The dead-letter writer from its settings.
+//! The place of dead letters from its settings.
 //!
-//! Invariant: one writer for all sinks and drivers of a process. Next stop:
+//! Invariant: `run` writes to, and `redrive` reads from, what is made here. Next stop:
 //! [`crate::sink::dead_letter`].
 
 use std::sync::Arc;
 
-use riverhog_config::{Config, DeadLetter, KafkaDeadLetter};
+use riverhog_config::{DeadLetter, KafkaDeadLetter};
 
 use super::sinks::s3_store;
 use super::{AssembleError, random};
-use crate::backoff::Jitter;
-use crate::delivery_rules::DeliveryRules;
-use crate::sink::RetrySettings;
 use crate::sink::dead_letter::kafka::{KafkaProducer, ProducerSettings};
 use crate::sink::dead_letter::local::LocalLetters;
 use crate::sink::dead_letter::s3::StoredLetters;
-use crate::sink::dead_letter::{DeadLetterTarget, DeadLetters};
-use crate::telemetry::metrics::Metrics;
-
-/// Starts the writer, where the configuration has one.
-pub(super) async fn start(
-    config: &Config,
-    retry: &RetrySettings,
-    jitter: &Arc<Jitter>,
-    metrics: &Metrics,
-    rules: DeliveryRules,
-) -> Result<Option<DeadLetters>, AssembleError> {
-    let Some(dead_letter) = &config.dead_letter else { return Ok(None) };
-    let target = target(dead_letter).await?;
-    let jitter = Arc::clone(jitter);
-    Ok(Some(DeadLetters::spawn(target, retry.clone(), jitter, metrics.clone(), rules)))
-}
+use crate::sink::dead_letter::DeadLetterTarget;
 
 /// The place that a configuration names.
 ///

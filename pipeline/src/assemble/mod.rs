@@ -154,34 +154,22 @@ impl Pipeline {
         before: Option<&Following>,
     ) -> Result<Pipeline, AssembleError> {
         let Surroundings { metrics, health, stop, share, .. } = surroundings;
-        let rules = DeliveryRules::all();
         let kept = before.map(|it| &it.memory).filter(|it| it.limit() == config.memory_bytes);
         // Sources that go on hold permits of it.
         let memory = kept.cloned().unwrap_or_else(|| Memory::new(config.memory_bytes));
-        let jitter = Arc::new(Jitter::new(random()));
-        let retry = RetrySettings::default();
-        let dead_letters = dead_letters::start(config, &retry, &jitter, metrics, rules).await?;
-        let (cured, cures) = mpsc::channel(CURES_MAX);
-        let context = |number: usize, sink: &Sink| SinkContext {
-            number,
-            name: sink.name.as_str().into(),
-            retry: retry.clone(),
-            jitter: Arc::clone(&jitter),
-            memory: memory.clone(),
-            dead_letters: dead_letters.clone(),
-            halt_after: sink.halt_after_ms.map(Duration::from_millis),
-            halt_above: sinks::halt_above(sink),
-            cured: cured.clone(),
-            metrics: metrics.clone(),
-            health: health.clone(),
-            rules,
+        let letters = match &config.dead_letter {
+            Some(dead_letter) => Some(dead_letters::target(dead_letter).await?),
+            None => None,
         };
-        let handles = start_sinks(config, *share, context).await?;
+        let (shared, cures) = Shared::new(letters, &memory, metrics, health);
+        let sinks = start_sinks(config, *share, |number, sink| shared.context(number, sink));
+        let sinks = sinks.await?.into();
+        let dead_letters = shared.dead_letters;
         if dead_letters.is_some() {
             metrics.declare_dead_letters(&DEAD_LETTER_REASONS);
         }
         let (share, metrics) = (*share, metrics.clone());
-        let dispatch = Dispatch { sinks: handles.into(), dead_letters, share, metrics };
+        let dispatch = Dispatch { sinks, dead_letters, share, metrics };
         let (fingerprint, _) = watch::channel(config.fingerprint.as_str().into());
         let (hand_over, handing) = watch::channel(false);
         let around = Around { dispatch, memory: memory.clone(), hand_over: handing };
@@ -253,6 +241,58 @@ impl Pipeline {
     }
 }
 
+/// What all sinks of a process share.
+struct Shared {
+    retry: RetrySettings,
+    jitter: Arc<Jitter>,
+    memory: Memory,
+    dead_letters: Option<DeadLetters>,
+    cured: mpsc::Sender<Cured>,
+    metrics: Metrics,
+    health: Health,
+    rules: DeliveryRules,
+}
+
+impl Shared {
+    /// Starts the dead-letter writer, where there is a place for what is refused. Destinations
+    /// that work again are told to the receiver.
+    fn new(
+        letters: Option<Arc<dyn DeadLetterTarget>>,
+        memory: &Memory,
+        metrics: &Metrics,
+        health: &Health,
+    ) -> (Shared, mpsc::Receiver<Cured>) {
+        let (retry, rules) = (RetrySettings::default(), DeliveryRules::all());
+        let jitter = Arc::new(Jitter::new(random()));
+        let start = |target: Arc<dyn DeadLetterTarget>| {
+            let jitter = Arc::clone(&jitter);
+            DeadLetters::spawn(target, retry.clone(), jitter, metrics.clone(), rules)
+        };
+        let dead_letters = letters.map(start);
+        let (cured, cures) = mpsc::channel(CURES_MAX);
+        let (memory, metrics, health) = (memory.clone(), metrics.clone(), health.clone());
+        (Shared { retry, jitter, memory, dead_letters, cured, metrics, health, rules }, cures)
+    }
+
+    /// What a sink is given; when it halts is as configured.
+    fn context(&self, number: usize, sink: &Sink) -> SinkContext {
+        SinkContext {
+            number,
+            name: sink.name.as_str().into(),
+            retry: self.retry.clone(),
+            jitter: Arc::clone(&self.jitter),
+            memory: self.memory.clone(),
+            dead_letters: self.dead_letters.clone(),
+            halt_after: sink.halt_after_ms.map(Duration::from_millis),
+            halt_above: sinks::halt_above(sink),
+            cured: self.cured.clone(),
+            metrics: self.metrics.clone(),
+            health: self.health.clone(),
+            rules: self.rules,
+        }
+    }
+}
+
 /// Starts the sinks of a share; others have a place without anybody there.
 async fn start_sinks(
     config: &Config,
@@ -282,32 +322,18 @@ pub async fn sinks_alone(
     refused: Arc<dyn DeadLetterTarget>,
     health: &Health,
 ) -> Result<Dispatch, AssembleError> {
-    let (rules, metrics) = (DeliveryRules::all(), Metrics::new());
-    let jitter = Arc::new(Jitter::new(random()));
-    let retry = RetrySettings::default();
-    let (cured, mut cures) = mpsc::channel(CURES_MAX);
+    let (memory, metrics) = (Memory::new(config.memory_bytes), Metrics::new());
+    let share = Share::all(config.sinks.len());
+    let (shared, mut cures) = Shared::new(Some(refused), &memory, &metrics, health);
     tokio::spawn(async move { while cures.recv().await.is_some() {} });
-    let (memory, share) = (Memory::new(config.memory_bytes), Share::all(config.sinks.len()));
-    let letters = (retry.clone(), Arc::clone(&jitter), metrics.clone(), rules);
-    let dead_letters =
-        Some(DeadLetters::spawn(refused, letters.0, letters.1, letters.2, letters.3));
     let context = |number: usize, sink: &Sink| SinkContext {
-        number,
-        name: sink.name.as_str().into(),
-        retry: retry.clone(),
-        jitter: Arc::clone(&jitter),
-        memory: memory.clone(),
-        dead_letters: dead_letters.clone(),
         // What is refused again stays where it is, however much it is.
         halt_after: None,
         halt_above: riverhog_rules::step::Share::ALL,
-        cured: cured.clone(),
-        metrics: metrics.clone(),
-        health: health.clone(),
-        rules,
+        ..shared.context(number, sink)
     };
     let sinks = start_sinks(config, share, context).await?.into();
-    Ok(Dispatch { sinks, dead_letters, share, metrics })
+    Ok(Dispatch { sinks, dead_letters: shared.dead_letters, share, metrics })
 }
 
 /// A pipeline as the one after it sees it.
@@ -441,8 +467,7 @@ impl SourceRun {
 
     async fn run(self, handed: Option<Handed>) -> (Result<Ended, AssembleError>, Option<Handed>) {
         let settings = self.kafka_settings().map(Box::new);
-        let (link, begin) = if let Some(handed) = handed {
-            let (link, begin) = handed.handover.split();
+        let (link, begin) = if let Some(Handed { handover: Handover { link, begin }, .. }) = handed {
             (link, Some(begin))
         } else {
             let starting = sources::start(&self.source, self.room(), self.share());

@@ -128,7 +128,7 @@ impl Keeper<'_> {
                 name = self.signals.next() => {
                     // The first came while the pipeline before gave way.
                     if *self.stop.borrow() {
-                        tracing::warn!(signal = name, "ending at once; the rest is read again");
+                        warn_of_the_rest(name);
                         return Turn::End(End::Interrupted);
                     }
                     return Turn::End(self.stop(name, config, running).await);
@@ -195,6 +195,11 @@ impl Keeper<'_> {
         Ok(Pipeline::assemble(config, &surroundings, before).await?)
     }
 
+    fn ask_to_stop(&self) {
+        self.health.set_stopping();
+        self.stop.send_replace(true);
+    }
+
     /// Stops in order; a second signal ends at once.
     async fn stop(
         &mut self,
@@ -208,12 +213,11 @@ impl Keeper<'_> {
             deadline_s = deadline.as_secs(),
             "stopping: what is read is delivered and committed; a second signal ends at once"
         );
-        self.health.set_stopping();
-        self.stop.send_replace(true);
+        self.ask_to_stop();
         tokio::select! {
             (ended, _) = running => End::Ended(ended),
             name = self.signals.next() => {
-                tracing::warn!(signal = name, "ending at once; the rest is read again");
+                warn_of_the_rest(name);
                 End::Interrupted
             }
             () = tokio::time::sleep(deadline + STOP_GRACE) => End::Ended(Ok(Ended::Deadline)),
@@ -228,16 +232,20 @@ impl Keeper<'_> {
             name = self.signals.next() => name,
         };
         tracing::info!(signal = name, "stopping; a second signal ends at once");
-        self.health.set_stopping();
-        self.stop.send_replace(true);
+        self.ask_to_stop();
         tokio::select! {
             run = running => Some(run),
             name = self.signals.next() => {
-                tracing::warn!(signal = name, "ending at once; the rest is read again");
+                warn_of_the_rest(name);
                 None
             }
         }
     }
+}
+
+/// Somebody could not wait for the end of a stop.
+fn warn_of_the_rest(signal: &'static str) {
+    tracing::warn!(signal, "ending at once; the rest is read again");
 }
 
 /// A task that ends with whoever started it.

@@ -7,7 +7,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use riverhog_config::{Config, ProcessEnv, SourceKind};
+use riverhog_config::{Config, ProcessEnv};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Interval, MissedTickBehavior};
 
@@ -95,14 +95,10 @@ pub(super) async fn load(path: &Path) -> Result<Config, String> {
 
 /// Why a configuration cannot take the place of one that runs.
 pub(super) fn refusal(before: &Config, next: &Config) -> Option<String> {
-    let once = |config: &Config| config.sources.iter().any(|it| is_read_once(&it.kind));
+    let once = |config: &Config| config.sources.iter().any(|it| it.kafka().is_none());
     (once(before) || once(next)).then(|| {
         "a source is a file or standard input, which is read once and cannot be handed over".into()
     })
-}
-
-fn is_read_once(kind: &SourceKind) -> bool {
-    matches!(kind, SourceKind::File(_) | SourceKind::Stdin)
 }
 
 /// What the HTTP port is under a configuration.

@@ -15,26 +15,17 @@ use super::{Driver, Ended, Running};
 pub struct Handover {
     /// The source, which reads nothing until it is told to.
     pub link: SourceLink,
-    /// The partitions it has, each with the watermark as its position.
-    pub held: Vec<Assigned>,
-    /// The time `latest` resolved to.
-    pub start_time_ms: Option<i64>,
+    /// What its next driver begins with.
+    pub begin: Begin,
 }
 
 /// What a driver begins with that follows another.
 #[derive(Debug)]
 pub struct Begin {
-    /// Partitions that it held.
+    /// Partitions that it held, each with the watermark as its position.
     pub held: Vec<Assigned>,
     /// The time `latest` resolved to, where it is known.
     pub start_time_ms: Option<i64>,
-}
-
-impl Handover {
-    /// The source, and what its next driver begins with.
-    pub fn split(self) -> (SourceLink, Begin) {
-        (self.link, Begin { held: self.held, start_time_ms: self.start_time_ms })
-    }
 }
 
 impl Driver {
@@ -72,7 +63,7 @@ impl Running {
         for held in self.held.values() {
             held.end();
         }
-        Handover { link: self.driver.link, held, start_time_ms: self.start_time_ms }
+        Handover { link: self.driver.link, begin: Begin { held, start_time_ms } }
     }
 
     /// Takes over what the driver before held, if there was one.

@@ -106,7 +106,7 @@ pub struct RecordBatch {
 
 impl RecordBatch {
     /// A batch without records.
-    pub(crate) fn empty(partition: Partition) -> RecordBatch {
+    pub fn empty(partition: Partition) -> RecordBatch {
         RecordBatch {
             partition,
             epoch: 1,

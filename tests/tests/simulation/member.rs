@@ -10,7 +10,7 @@ use std::time::Duration;
 use riverhog::backoff::Jitter;
 use riverhog::delivery_rules::DeliveryRules;
 use riverhog::dispatch::Dispatch;
-use riverhog::driver::{Begin, Driver, Ended, Settings};
+use riverhog::driver::{Begin, Driver, Ended, Handover, Settings};
 use riverhog::memory::Memory;
 use riverhog::share::Share;
 use riverhog::sink::archive::footer::RecordKind;
@@ -177,8 +177,7 @@ impl Parts {
             };
             let driver = self.driver(next, (variant, transform), &memory, (&stop, receivers));
             let (ended, handover) = driver.run_or_hand_over().await;
-            let Some(handover) = handover else { return ended };
-            let (link, begin) = handover.split();
+            let Some(Handover { link, begin }) = handover else { return ended };
             next = (link, Some(begin));
             let mut now = lock(&now);
             (*now, receivers) = Now::of(now.variant);

@@ -197,8 +197,7 @@ pub(super) fn is_out_of_range(code: i32) -> bool {
 }
 
 /// True for records that came and cannot be read: a wrong checksum, a broken compression, an
-/// unknown
-/// format. librdkafka may go on behind them, and what is not read again would be lost.
+/// unknown format. librdkafka may go on behind them, and what is not read again would be lost.
 pub(super) fn is_unreadable(code: i32) -> bool {
     code == RDKafkaRespErr::RD_KAFKA_RESP_ERR__BAD_MSG as i32
         || code == RDKafkaRespErr::RD_KAFKA_RESP_ERR__BAD_COMPRESSION as i32
