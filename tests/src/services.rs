@@ -17,6 +17,11 @@ use crate::{Broker, ObjectStore, SearchStore};
 pub struct Services {
     /// `127.0.0.1:PORT`, as in `brokers` of a Kafka source.
     pub kafka: String,
+    /// The broker's listener with TLS that asks for a login: user `riverhog`, password
+    /// `riverhog-secret` (PLAIN, SCRAM-SHA-256, SCRAM-SHA-512), or a token.
+    pub kafka_login: String,
+    /// The broker's listener with TLS that asks for a client's certificate.
+    pub kafka_mutual: String,
     /// `http://127.0.0.1:PORT`, as in `urls` of an `elasticsearch` sink.
     pub opensearch: String,
     /// `http://127.0.0.1:PORT`, as in `endpoint` of an `s3` sink; region `us-east-1`, path style.
@@ -62,6 +67,8 @@ fn from_environment() -> Option<Services> {
     let read = |name: &str| std::env::var(format!("RIVERHOG_TEST_{name}")).ok();
     Some(Services {
         kafka: read("KAFKA")?,
+        kafka_login: read("KAFKA_LOGIN")?,
+        kafka_mutual: read("KAFKA_MUTUAL")?,
         opensearch: read("OPENSEARCH")?,
         s3: read("S3")?,
         s3_key: read("S3_KEY")?,
@@ -104,6 +111,12 @@ impl Services {
         let store = ObjectStore::new(&self.s3, &self.s3_key, &self.s3_secret, name);
         store.create_bucket().await?;
         Ok(store)
+    }
+
+    /// The folder of the certificates and keys that the broker was made with; `certificates.sh`
+    /// says which.
+    pub fn certificates(&self) -> PathBuf {
+        self.folder_of(Service::Kafka).join("tls")
     }
 
     /// The process id of a service that is running.

@@ -14,6 +14,7 @@ use std::process::{Command, Stdio};
 const GUIDE: &str = include_str!("../../docs/getting-started.md");
 const README: &str = include_str!("../../README.md");
 const TRANSFORM: &str = include_str!("../../docs/transform.md");
+const KAFKA: &str = include_str!("../../docs/kafka.md");
 const NUMBERS: &str = include_str!("../../docs/numbers.md");
 
 /// Steps of the guide that need nothing but the program.
@@ -107,6 +108,41 @@ fn the_steps_of_the_documentation_pass_their_tests() -> Result<()> {
 #[test]
 fn the_route_of_numbers_passes_its_tests() -> Result<()> {
     passes_its_tests(NUMBERS)
+}
+
+/// Each way into a broker, put into a configuration; what stands outside of the page is made here.
+#[test]
+fn the_properties_of_secured_brokers_are_known() -> Result<()> {
+    const AROUND: &str = r#"[labels]
+task = { from = ["header.task"], default = "t" }
+[[route]]
+sinks = ["archive"]
+[sinks.archive]
+type = "local"
+path = "archive"
+prefix = "{task}/"
+[sources.logs]
+type = "kafka"
+brokers = ["127.0.0.1:9093"]
+topics = ["logs"]
+group = "riverhog"
+"#;
+    let folder = tempfile::tempdir()?;
+    fs::write(folder.path().join("secret"), "secret")?;
+    let all = blocks(KAFKA);
+    let mut checked = 0;
+    for block in all.iter().filter(|block| block.language == "toml") {
+        let text = block.text.replace("${KAFKA_KEY_PASSWORD}", "${file:secret}");
+        let text = text.replace("/run/secrets/kafka-password", "secret");
+        let text = text.replace("/run/secrets/oidc", "secret");
+        fs::write(folder.path().join("riverhog.toml"), format!("{AROUND}{text}"))?;
+        let finished = run_command(folder.path(), &["check"])?;
+        let heading = block.heading;
+        ensure!(finished.stdout.ends_with("0 errors, 0 warnings\n"), "{heading}: {finished:?}");
+        checked += 1;
+    }
+    ensure!(checked == 4, "{checked} ways");
+    Ok(())
 }
 
 /// The configuration of a page is good, and its tests pass.

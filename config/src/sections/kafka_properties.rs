@@ -84,8 +84,10 @@ const BESIDE_EVENTS_STARTS: [&str; 8] = [
     "https.",
 ];
 
-/// Names that hold a value only some may see.
-const SECRET_PARTS: [&str; 5] = ["password", "secret", "key", "oauthbearer", "jaas"];
+/// What is part of a name whose value only some may see: what librdkafka calls sensitive, but for
+/// paths and user names.
+const SECRET_PARTS: [&str; 7] =
+    ["password", "passphrase", "secret", "jaas", "pem", "ssl_key", "oauthbearer.config"];
 
 /// Reads `properties`, with nested tables as dotted names.
 pub(super) fn read(reader: &Reader<'_>, role: Role) -> BTreeMap<String, Secret<String>> {

@@ -9,10 +9,10 @@ use riverhog_config::{DeadLetter, KafkaDeadLetter};
 
 use super::sinks::s3_store;
 use super::{AssembleError, random};
+use crate::sink::dead_letter::DeadLetterTarget;
 use crate::sink::dead_letter::kafka::{KafkaProducer, ProducerSettings};
 use crate::sink::dead_letter::local::LocalLetters;
 use crate::sink::dead_letter::s3::StoredLetters;
-use crate::sink::dead_letter::DeadLetterTarget;
 
 /// The place that a configuration names.
 ///

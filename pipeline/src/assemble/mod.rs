@@ -467,7 +467,8 @@ impl SourceRun {
 
     async fn run(self, handed: Option<Handed>) -> (Result<Ended, AssembleError>, Option<Handed>) {
         let settings = self.kafka_settings().map(Box::new);
-        let (link, begin) = if let Some(Handed { handover: Handover { link, begin }, .. }) = handed {
+        let (link, begin) = if let Some(Handed { handover: Handover { link, begin }, .. }) = handed
+        {
             (link, Some(begin))
         } else {
             let starting = sources::start(&self.source, self.room(), self.share());

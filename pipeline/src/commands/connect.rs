@@ -3,17 +3,18 @@
 //! Invariant: nothing is changed but `_riverhog/probe`, the object by which exclusive creation is
 //! proven, and every question ends within its timeout. Next stop: `check.rs`, which tells.
 
+mod broker;
+
 use std::path::Path;
-use std::time::Duration;
 
 use bytes::Bytes;
 use http::Method;
-use rdkafka::consumer::{BaseConsumer, Consumer as _};
 use riverhog_config::{
     Config, DeadLetter, ElasticsearchSink, KafkaSource, S3Sink, Secret, Sink, SinkKind, Topics,
 };
 use serde_json::Value;
 
+use self::broker::broker;
 use super::index_template;
 use crate::assemble::sinks::{http_settings, s3_store, stores};
 use crate::sink::archive::s3::CREDENTIALS_HELP;
@@ -23,10 +24,6 @@ use crate::sink::archive::store::{
 use crate::sink::elasticsearch::body::Body;
 use crate::sink::elasticsearch::encoding::Encoding;
 use crate::sink::elasticsearch::http::{HttpClient, endpoint};
-use crate::source::kafka::properties;
-
-/// Longest that a broker is waited for.
-const BROKER_MAX: Duration = Duration::from_secs(10);
 
 /// What was found out about one part.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -120,51 +117,6 @@ async fn kafka_source(name: &str, kafka: &KafkaSource) -> Finding {
         Topics::Pattern(_) => None,
     };
     broker(name, &kafka.brokers, revealed(&kafka.properties), topics).await
-}
-
-/// Asks a broker for its metadata; all topics where none is named.
-async fn broker(
-    part: &str,
-    brokers: &[String],
-    properties: Vec<(String, String)>,
-    topics: Option<Vec<String>>,
-) -> Finding {
-    let asked = format!("brokers {}", brokers.join(", "));
-    let config = properties::connection(brokers, properties);
-    let asking = tokio::task::spawn_blocking(move || {
-        let consumer: BaseConsumer = config.create().map_err(|error| error.to_string())?;
-        metadata(&consumer, topics.as_deref())
-    });
-    let answer = asking.await.unwrap_or_else(|error| Err(error.to_string()));
-    match answer {
-        Ok(words) => Finding::good(part, words),
-        Err(problem) => {
-            let help = "is the address right, does the broker run, and may this client connect?";
-            Finding::bad(part, asked, problem, help)
-        }
-    }
-}
-
-fn metadata(consumer: &BaseConsumer, topics: Option<&[String]>) -> Result<String, String> {
-    let ask = |topic| consumer.fetch_metadata(topic, BROKER_MAX).map_err(|e| e.to_string());
-    let Some(topics) = topics else {
-        let all = ask(None)?;
-        return Ok(format!("{} brokers, {} topics", all.brokers().len(), all.topics().len()));
-    };
-    let mut words = Vec::new();
-    for topic in topics {
-        let answer = ask(Some(topic))?;
-        let found = answer.topics().iter().find(|it| it.name() == topic);
-        let partitions = found.map_or(0, |it| it.partitions().len());
-        if partitions == 0 {
-            return Err(format!("there is no topic {topic}"));
-        }
-        if words.is_empty() {
-            words.push(format!("{} brokers", answer.brokers().len()));
-        }
-        words.push(format!("topic {topic} with {partitions} partitions"));
-    }
-    Ok(words.join(", "))
 }
 
 async fn elasticsearch(name: &str, sink: &ElasticsearchSink) -> Vec<Finding> {

@@ -130,7 +130,8 @@ fn consumer(
     brokers: &[String],
     properties: &std::collections::BTreeMap<String, String>,
 ) -> ClientConfig {
-    const OF_BOTH: [&str; 6] = ["security.", "sasl.", "ssl.", "socket.", "broker.", "client."];
+    const OF_BOTH: [&str; 7] =
+        ["security.", "sasl.", "ssl.", "https.", "socket.", "broker.", "client."];
     let shared = |name: &str| OF_BOTH.iter().any(|prefix| name.starts_with(prefix));
     let mut config =
         properties::connection(brokers, properties.iter().filter(|(name, _)| shared(name)));

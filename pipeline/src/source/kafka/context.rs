@@ -89,7 +89,13 @@ impl ClientContext for Context {
             return;
         }
         let Some(repeated) = self.may_log(facility) else { return };
-        tracing::warn!(facility, repeated, "librdkafka: {text}");
+        // Why a connection was closed that had never stood, such as by a listener with TLS, is
+        // told as a piece of news; so is one that was idle for long.
+        if matches!(level, RDKafkaLogLevel::Info | RDKafkaLogLevel::Notice) {
+            tracing::info!(facility, repeated, "librdkafka: {text}");
+        } else {
+            tracing::warn!(facility, repeated, "librdkafka: {text}");
+        }
     }
 
     fn error(&self, error: KafkaError, reason: &str) {

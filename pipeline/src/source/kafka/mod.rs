@@ -206,8 +206,13 @@ fn probe(settings: &KafkaSettings, ready: &Ready) -> Result<Option<Cluster>, Sou
         if ready.is_closed() {
             return Ok(None);
         }
-        // Serves log lines and errors; no messages come without an assignment.
-        while client.poll(Duration::ZERO).is_some() {}
+        // Serves log lines and errors, one a poll; no messages come without an assignment.
+        loop {
+            let before = client.context().served();
+            if client.poll(Duration::ZERO).is_none() && client.context().served() == before {
+                break;
+            }
+        }
         for notice in client.context().take() {
             if let context::Notice::Error(code, reason) = notice
                 && let Some(repeated) = client.context().may_log(&reason)

@@ -73,7 +73,7 @@ pub(crate) fn connection(
     config.set("reconnect.backoff.max.ms", "3000");
     // Re-created topics and new partitions are seen within this time; five minutes by default.
     config.set("topic.metadata.refresh.interval.ms", "5000");
-    config.set_log_level(RDKafkaLogLevel::Warning);
+    config.set_log_level(RDKafkaLogLevel::Info);
     for (name, value) in properties {
         let (name, value) = (name.as_ref(), value.as_ref());
         if RESERVED.contains(&name) {

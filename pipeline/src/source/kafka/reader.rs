@@ -107,6 +107,8 @@ pub(super) struct Reader {
     pub(super) reading: bool,
     pub(super) ending: bool,
     pub(super) checking: bool,
+    /// Checks in a row that reached no broker.
+    pub(super) misses: u32,
     pub(super) told_at: Instant,
     pub(super) checked_at: Instant,
 }
@@ -158,6 +160,7 @@ impl Reader {
             reading: true,
             ending: false,
             checking: false,
+            misses: 0,
             told_at: now,
             checked_at: now,
         })

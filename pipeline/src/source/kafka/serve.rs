@@ -28,6 +28,9 @@ const CHECK_INTERVAL: Duration = Duration::from_secs(5);
 /// How often while no broker is reached.
 const CHECK_INTERVAL_LOST: Duration = Duration::from_secs(1);
 
+/// Checks in a row without an answer until the source counts as not connected.
+const MISSES_MAX: u32 = 3;
+
 /// Callbacks served in one turn.
 const CALLBACKS_MAX: usize = 256;
 
@@ -95,6 +98,16 @@ impl Reader {
         if self.connected != connected {
             self.connected = connected;
             self.outbox.push_back(SourceEvent::Connected(connected));
+        }
+    }
+
+    /// librdkafka tells of brokers that are down, and not of those that let nobody in any more.
+    fn on_reached(&mut self, reached: bool) {
+        self.misses = if reached { 0 } else { self.misses + 1 };
+        if reached {
+            self.connected(true);
+        } else if self.misses >= MISSES_MAX {
+            self.connected(false);
         }
     }
 
@@ -212,9 +225,7 @@ impl Reader {
                 }
                 Answer::Check { reached, marks, ends } => {
                     self.checking = false;
-                    if reached {
-                        self.connected(true);
-                    }
+                    self.on_reached(reached);
                     self.on_ends(&ends);
                     self.on_marks(&marks, now);
                 }
