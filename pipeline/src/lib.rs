@@ -35,6 +35,7 @@ pub mod delivery_rules;
 pub mod dispatch;
 pub mod driver;
 mod feed;
+mod followed;
 pub mod generation;
 pub mod ledger;
 pub mod memory;

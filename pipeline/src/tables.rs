@@ -5,9 +5,6 @@
 //! fingerprint change together: a driver that sees the fingerprint finds the table offered. Next
 //! stop: [`crate::driver`], which swaps the tables and says so in its commits.
 
-use std::io;
-use std::os::unix::fs::MetadataExt as _;
-use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,6 +13,7 @@ use riverhog_rules::plan::Tables;
 use tokio::sync::watch;
 use tokio::time::MissedTickBehavior;
 
+use crate::followed::{Stamp, stamp};
 use crate::telemetry::metrics::Metrics;
 use crate::transform::PlanTransform;
 
@@ -59,10 +57,6 @@ pub async fn follow(config: Arc<Config>, swap: TableSwap, metrics: Metrics) {
         follower.look().await;
     }
 }
-
-/// What tells one state of a file from another: when it was changed, how long it is, and when its
-/// permissions were set.
-pub(crate) type Stamp = ((i64, i64), u64, (i64, i64));
 
 /// A file at the last look.
 #[derive(PartialEq)]
@@ -127,12 +121,6 @@ impl Follower {
         let paths = self.config.table_files.iter();
         paths.map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ")
     }
-}
-
-pub(crate) async fn stamp(path: &Path) -> io::Result<Stamp> {
-    let metadata = tokio::fs::metadata(path).await?;
-    let changed = (metadata.mtime(), metadata.mtime_nsec());
-    Ok((changed, metadata.len(), (metadata.ctime(), metadata.ctime_nsec())))
 }
 
 /// A report in a line of the log, which has no room for snippets; the messages name the line.

@@ -13,7 +13,8 @@ use tokio::time::{Interval, MissedTickBehavior};
 
 use super::CommandError;
 use super::signals::HangUp;
-use crate::tables::{Stamp, in_a_line, stamp};
+use crate::followed::{Stamp, stamp};
+use crate::tables::in_a_line;
 use crate::telemetry::http::{Doors, ReloadRequest, Reloaded, ServerTlsError, access, tls};
 
 /// Between two looks at the configuration's files.

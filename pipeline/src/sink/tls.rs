@@ -1,15 +1,22 @@
-//! TLS to stores: whom this client trusts, and what it shows of itself.
+//! TLS to stores: whom this client trusts, and what it shows of itself. Files that change count
+//! from the next connection on.
 //!
 //! Invariant: both kinds of store take their certificates from here, and a file that is of no use
-//! is named with the reason, at the start and never at the first request. Next stop:
-//! [`super::elasticsearch::http`], `super::archive::s3`.
+//! is named with the reason, at the start and never at the first request; later it changes
+//! nothing. Next stop: [`super::elasticsearch::http`], `super::archive::s3`.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use rustls::{ClientConfig, RootCertStore};
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::client::{ResolvesClientCert, Resumption, WebPkiServerVerifier};
+use rustls::crypto::CryptoProvider;
+use rustls::sign::CertifiedKey;
+use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
 use rustls_pki_types::pem::{Error as PemError, PemObject};
-use rustls_pki_types::{CertificateDer, PrivateKeyDer};
+use rustls_pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
+
+use crate::followed::Followed;
 
 /// Files of TLS, all PEM.
 #[derive(Debug, Clone, Default)]
@@ -54,17 +61,129 @@ pub enum TlsSetupError {
     Other(String),
 }
 
-/// What connections to a store are made with.
+/// What connections to a store are made with. Blocks while the files are read, here and at the
+/// handshakes after one has changed.
 ///
 /// # Errors
 /// A file that cannot be used.
 pub fn client_config(files: &TlsFiles) -> Result<ClientConfig, TlsSetupError> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let builder = ClientConfig::builder_with_provider(provider)
+    let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
         .with_safe_default_protocol_versions()
         .map_err(|error| TlsSetupError::Other(error.to_string()))?;
-    let builder = builder.with_root_certificates(roots(files.ca.as_deref())?);
-    let Some((cert, key)) = &files.client else { return Ok(builder.with_no_client_auth()) };
+    let builder = match &files.ca {
+        None => builder.with_root_certificates(system_roots()),
+        Some(ca) => {
+            let trust = Arc::new(Trust::new(ca.clone(), Arc::clone(&provider))?);
+            builder.dangerous().with_custom_certificate_verifier(trust)
+        }
+    };
+    let mut config = match &files.client {
+        None => builder.with_no_client_auth(),
+        Some((cert, key)) => {
+            let shown = Shown::new(cert.clone(), key.clone(), provider)?;
+            builder.with_client_cert_resolver(Arc::new(shown))
+        }
+    };
+    if files.ca.is_some() || files.client.is_some() {
+        // A resumed session would go on with what its first handshake was of.
+        config.resumption = Resumption::disabled();
+    }
+    Ok(config)
+}
+
+/// Verifies servers by the authorities of a file, as it is at each handshake.
+#[derive(Debug)]
+struct Trust {
+    verifier: Followed<Arc<WebPkiServerVerifier>>,
+    provider: Arc<CryptoProvider>,
+}
+
+impl Trust {
+    fn new(ca: PathBuf, provider: Arc<CryptoProvider>) -> Result<Trust, TlsSetupError> {
+        let for_verifier = Arc::clone(&provider);
+        let verifier = Followed::new(vec![ca.clone()], move || {
+            let (roots, provider) = (Arc::new(authorities(&ca)?), Arc::clone(&for_verifier));
+            let verifier = WebPkiServerVerifier::builder_with_provider(roots, provider).build();
+            verifier.map_err(|error| TlsSetupError::Other(error.to_string()))
+        })?;
+        Ok(Trust { verifier, provider })
+    }
+}
+
+impl ServerCertVerifier for Trust {
+    fn verify_server_cert(
+        &self,
+        end_entity: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+        server_name: &ServerName<'_>,
+        ocsp_response: &[u8],
+        now: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        let verifier = self.verifier.get();
+        verifier.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now)
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        let algorithms = &self.provider.signature_verification_algorithms;
+        rustls::crypto::verify_tls12_signature(message, cert, signed, algorithms)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        let algorithms = &self.provider.signature_verification_algorithms;
+        rustls::crypto::verify_tls13_signature(message, cert, signed, algorithms)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.provider.signature_verification_algorithms.supported_schemes()
+    }
+}
+
+/// Shows the certificate of a file, as it is at each handshake.
+#[derive(Debug)]
+struct Shown(Followed<Arc<CertifiedKey>>);
+
+impl Shown {
+    fn new(
+        cert: PathBuf,
+        key: PathBuf,
+        provider: Arc<CryptoProvider>,
+    ) -> Result<Shown, TlsSetupError> {
+        let paths = vec![cert.clone(), key.clone()];
+        let read = move || certified_key(&cert, &key, &provider).map(Arc::new);
+        Followed::new(paths, read).map(Shown)
+    }
+}
+
+impl ResolvesClientCert for Shown {
+    fn resolve(&self, _: &[&[u8]], _: &[SignatureScheme]) -> Option<Arc<CertifiedKey>> {
+        Some(Arc::clone(&*self.0.get()))
+    }
+
+    fn has_certs(&self) -> bool {
+        true
+    }
+}
+
+/// A chain of certificates and the key of its first, from PEM files. Blocks while they are read.
+///
+/// # Errors
+/// A file that cannot be read, holds nothing of use, or is not of the other.
+pub(crate) fn certified_key(
+    cert: &Path,
+    key: &Path,
+    provider: &CryptoProvider,
+) -> Result<CertifiedKey, TlsSetupError> {
     let chain = certificates(cert)?;
     let bad_key = |error: PemError| TlsSetupError::Key { path: shown(key), why: told(&error) };
     let key_read = PrivateKeyDer::from_pem_file(key).map_err(bad_key)?;
@@ -73,18 +192,19 @@ pub fn client_config(files: &TlsFiles) -> Result<ClientConfig, TlsSetupError> {
         key: shown(key),
         why: error.to_string(),
     };
-    builder.with_client_auth_cert(chain, key_read).map_err(pair)
+    CertifiedKey::from_der(chain, key_read, provider).map_err(pair)
 }
 
-fn roots(ca: Option<&Path>) -> Result<RootCertStore, TlsSetupError> {
+fn system_roots() -> RootCertStore {
     let mut roots = RootCertStore::empty();
-    let Some(path) = ca else {
-        // An unreadable system certificate is not our problem unless none is left; then every
-        // https request says so by failing verification.
-        let system = rustls_native_certs::load_native_certs();
-        roots.add_parsable_certificates(system.certs);
-        return Ok(roots);
-    };
+    // An unreadable system certificate is not our problem unless none is left; then every https
+    // request says so by failing verification.
+    roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+    roots
+}
+
+fn authorities(path: &Path) -> Result<RootCertStore, TlsSetupError> {
+    let mut roots = RootCertStore::empty();
     for certificate in certificates(path)? {
         let bad = |error: rustls::Error| TlsSetupError::Certificates {
             path: shown(path),

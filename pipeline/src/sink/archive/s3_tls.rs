@@ -1,10 +1,10 @@
-//! Connections to an S3 server: the SDK's own, or, where a client certificate is to be shown, which
-//! those cannot, the same HTTP client that search stores get, behind the SDK's seam.
+//! Connections to an S3 server: the SDK's own, or, where certificates come from files, which those
+//! read once and never show, the same HTTP client that search stores get, behind the SDK's seam.
 //!
 //! Invariant: both trust the same certificates. Next stop: `s3.rs`, which sends over them.
 
 use aws_sdk_s3::config::SharedHttpClient;
-use aws_smithy_http_client::tls::{self, TlsContext, TrustStore};
+use aws_smithy_http_client::tls;
 use aws_smithy_runtime_api::client::http::{
     HttpConnector as SdkConnector, HttpConnectorFuture, SharedHttpConnector, http_client_fn,
 };
@@ -18,7 +18,7 @@ use hyper_util::rt::{TokioExecutor, TokioTimer};
 use std::time::Duration;
 
 use super::s3::S3SettingsError;
-use crate::sink::tls::{TlsFiles, TlsSetupError, client_config};
+use crate::sink::tls::{TlsFiles, client_config};
 
 /// How long an idle connection is kept.
 const IDLE_MAX: Duration = Duration::from_secs(30);
@@ -31,42 +31,26 @@ pub(super) fn http_client(
     files: &TlsFiles,
     connect_timeout: Duration,
 ) -> Result<SharedHttpClient, S3SettingsError> {
-    // Also where the SDK makes the connections: it panics on certificates that it cannot read.
-    let config = client_config(files)?;
-    if files.client.is_some() {
-        let mut http = HttpConnector::new();
-        http.set_connect_timeout(Some(connect_timeout));
-        http.set_nodelay(true);
-        http.enforce_http(false);
-        let https = HttpsConnectorBuilder::new()
-            .with_tls_config(config)
-            .https_or_http()
-            .enable_http1()
-            .wrap_connector(http);
-        let client = Client::builder(TokioExecutor::new())
-            .pool_timer(TokioTimer::new())
-            .pool_idle_timeout(IDLE_MAX)
-            .build(https);
-        let connector = SharedHttpConnector::new(Connector(client));
-        return Ok(http_client_fn(move |_, _| connector.clone()));
+    if files.ca.is_none() && files.client.is_none() {
+        return Ok(aws_smithy_http_client::Builder::new()
+            .tls_provider(tls::Provider::Rustls(tls::rustls_provider::CryptoMode::Ring))
+            .build_https());
     }
-    let trust = match &files.ca {
-        Some(path) => {
-            let unreadable = |error: std::io::Error| TlsSetupError::Certificates {
-                path: path.display().to_string(),
-                why: error.to_string(),
-            };
-            let pem = std::fs::read(path).map_err(unreadable)?;
-            TrustStore::empty().with_pem_certificate(pem)
-        }
-        None => TrustStore::default(),
-    };
-    let context = TlsContext::builder().with_trust_store(trust).build();
-    let context = context.map_err(|error| TlsSetupError::Other(error.to_string()))?;
-    Ok(aws_smithy_http_client::Builder::new()
-        .tls_provider(tls::Provider::Rustls(tls::rustls_provider::CryptoMode::Ring))
-        .tls_context(context)
-        .build_https())
+    let mut http = HttpConnector::new();
+    http.set_connect_timeout(Some(connect_timeout));
+    http.set_nodelay(true);
+    http.enforce_http(false);
+    let https = HttpsConnectorBuilder::new()
+        .with_tls_config(client_config(files)?)
+        .https_or_http()
+        .enable_http1()
+        .wrap_connector(http);
+    let client = Client::builder(TokioExecutor::new())
+        .pool_timer(TokioTimer::new())
+        .pool_idle_timeout(IDLE_MAX)
+        .build(https);
+    let connector = SharedHttpConnector::new(Connector(client));
+    Ok(http_client_fn(move |_, _| connector.clone()))
 }
 
 /// Our HTTP client as one of the SDK's.

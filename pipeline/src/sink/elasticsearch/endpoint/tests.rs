@@ -255,3 +255,38 @@ async fn a_client_certificate_is_shown() {
     assert!(matches!(error, TlsSetupError::Pair { .. }), "{error}");
     assert!(error.to_string().contains("other.key"), "{error}");
 }
+
+/// As a cluster that renews its certificates: the client is made once.
+#[tokio::test]
+async fn certificates_that_change_count_from_the_next_connection_on() {
+    let (before, after) = (Authority::new(), Authority::new());
+    let old = Server::start(|_| done(), Some(before.server())).await;
+    let new = Server::start(|_| done(), Some(after.server())).await;
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    let install = |authority: &Authority| {
+        for name in ["ca.pem", "client.pem", "client.key"] {
+            std::fs::copy(authority.path(name), path(name)).unwrap();
+        }
+    };
+    install(&before);
+    let tls = TlsFiles {
+        ca: Some(path("ca.pem")),
+        client: Some((path("client.pem"), path("client.key"))),
+    };
+    let to = |server: &Server| {
+        let urls = [format!("https://{}", server.address)];
+        bulk(&HttpSettings { tls: tls.clone(), ..settings(&urls) }).0
+    };
+    let (to_old, to_new) = (to(&old), to(&new));
+    assert_eq!(send(&to_old).await, Ok(200));
+    assert!(matches!(send(&to_new).await, Err(TransportError::Tls(_))));
+    // Half of it is written: all stays as it was.
+    std::fs::write(path("ca.pem"), "-----BEGIN CERTIFICATE-----").unwrap();
+    std::fs::copy(after.path("client.key"), path("client.key")).unwrap();
+    assert_eq!(send(&to_old).await, Ok(200));
+    install(&after);
+    assert_eq!(send(&to_new).await, Ok(200));
+    assert!(matches!(send(&to_old).await, Err(TransportError::Tls(_))));
+    assert_eq!((old.seen().len(), new.seen().len()), (2, 1));
+}
